@@ -1,0 +1,233 @@
+"""The Python interface: evaluate in memory, load stored runs, compare either."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import config, files, runner
+from harness.report.progress import silent
+from harness.stats import comparison, intervals
+from harness.store import folder as store
+from harness.types import Comparison, Example, HarnessError, Metric, Output, RunResult
+
+log = logging.getLogger(__name__)
+Run = RunResult | str | Path
+
+
+def evaluate(
+    outputs: Sequence[str],
+    references: Sequence[Sequence[str] | str],
+    metrics: Sequence[str | Mapping[str, Any] | Metric] | str = "standard",
+    sources: Sequence[str | None] | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    seed: int = 12345,
+    method: str = "percentile",
+    ids: Sequence[str] | None = None,
+    clusters: Sequence[Any] | None = None,
+    name: str = "outputs",
+) -> RunResult:
+    """Scores outputs against references, with no files and no MLflow.
+
+    A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
+    seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example.
+    """
+    chosen = _metrics([metrics] if isinstance(metrics, str) else metrics)
+    n = len(outputs)
+    if n == 0:
+        raise HarnessError("outputs is empty; expected at least one")
+    columns = {"references": references, "sources": sources, "ids": ids, "clusters": clusters}
+    for what, column in columns.items():
+        if column is not None and len(column) != n:
+            raise HarnessError(f"{what} has {len(column)} items; expected {n}, one for each output")
+    names = [str(i) for i in (ids if ids is not None else range(1, n + 1))]
+    if len(set(names)) != n:
+        raise HarnessError("ids holds the same id twice; expected unique ids")
+    examples = [
+        Example(
+            names[i],
+            None if sources is None else sources[i],
+            tuple(
+                files.text(r, f"references[{i}]", "reference")
+                for r in ([refs] if isinstance(refs, str) else refs)
+                if r is not None
+            ),
+            {} if clusters is None else {"cluster": clusters[i]},
+        )
+        for i, refs in enumerate(references)
+    ]
+    given = [Output(files.text(text, f"outputs[{i}]", "output")) for i, text in enumerate(outputs)]
+    runner.check_references(examples, chosen)
+    statistics = runner.statistics_of(chosen, examples, given, {}, silent)
+    scores = intervals.scores(
+        list(statistics.values()), clusters, resamples=resamples, level=level, method=method, seed=seed
+    )
+    return RunResult(
+        name=name,
+        dataset="memory",
+        dataset_key=files.digest([[e.id, e.source, e.references, e.metadata] for e in examples]),
+        system=name,
+        scores=scores,
+        statistics=statistics,
+        examples=store.examples_table(examples, given, given, statistics).to_pandas(),
+        failed=0,
+        cluster=None if clusters is None else "cluster",
+    )
+
+
+def _metrics(metrics: Sequence[str | Mapping[str, Any] | Metric]) -> dict[str, Metric]:
+    chosen: dict[str, Metric] = {}
+    for metric in metrics:
+        if isinstance(metric, str):
+            metric = dict.fromkeys(config.metric_specs(metric), {})
+        if not isinstance(metric, Mapping):
+            chosen[metric.name] = metric
+            continue
+        for name, options in metric.items():
+            specs = config.metric_specs(name)
+            if name not in specs:
+                raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")
+            spec = {**specs[name], **(options or {})}
+            chosen[name] = config.build(spec.pop("_target_"), spec, f"metrics.{name}")
+    if not chosen:
+        raise HarnessError("metrics is empty; expected at least one metric")
+    return chosen
+
+
+def load_run(path: str | Path) -> RunResult:
+    """A stored run: `.scores`, `.examples` (pandas), `.statistics`. `path` is a run folder, the name of a run below
+    runs/ (the newest of that name) or an MLflow run id."""
+    folder = Path(path)
+    if not folder.is_dir():
+        found = store.find(runner.RUNS, str(path)) if runner.RUNS.is_dir() else None
+        if found is None:
+            raise HarnessError(
+                f"there is no run {str(path)!r}; expected a run folder, the name of a finished run below "
+                f"{runner.RUNS.absolute()}, or its MLflow run id"
+            )
+        folder = found
+    return store.read(folder, config.build)
+
+
+def compare(
+    runs: Sequence[Run],
+    baseline: Run | None = None,
+    test: str = "bootstrap",
+    resamples: int = 10_000,
+    level: float = 0.95,
+    seed: int = 12345,
+) -> list[Comparison]:
+    """Paired comparison of runs on the same data: each against the baseline, or all pairs where there is none.
+
+    Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
+    """
+    loaded = [one if isinstance(one, RunResult) else load_run(one) for one in runs]
+    base = baseline if baseline is None or isinstance(baseline, RunResult) else load_run(baseline)
+    if base is not None and not any(_same(one, base) for one in loaded):
+        loaded.insert(0, base)
+    loaded = _distinctly_named(loaded)
+    base = next((one for one in loaded if base is not None and _same(one, base)), None)
+    if len(loaded) < 2:
+        raise HarnessError(f"{len(loaded)} run given; expected at least 2 to compare")
+    groups: dict[str, list[RunResult]] = {}
+    for one in loaded:
+        groups.setdefault(one.dataset_key, []).append(one)
+    pairs = []
+    for group in groups.values():
+        if len(group) == 1:
+            raise HarnessError(_alone(group[0], loaded))
+        ours = _baseline_of(group, base)
+        against = [(a, b) for i, a in enumerate(group) for b in group[i + 1 :]]
+        chosen = against if ours is None else [(ours, one) for one in group if one is not ours]
+        pairs.append([_comparable(a, b) for a, b in chosen])
+    return comparison.compare(pairs, test=test, resamples=resamples, level=level, seed=seed)
+
+
+def _same(a: RunResult, b: RunResult) -> bool:
+    return a is b or (a.path is not None and b.path is not None and a.path.resolve() == b.path.resolve())
+
+
+def _distinctly_named(runs: list[RunResult]) -> list[RunResult]:
+    """Runs once each; those of one name are told apart by their folder, or by number."""
+    from dataclasses import replace
+
+    once: list[RunResult] = []
+    for run in runs:
+        if not any(_same(run, other) for other in once):
+            once.append(run)
+    names = [run.name for run in once]
+    return [
+        run
+        if names.count(run.name) == 1
+        else replace(run, name=run.path.name if run.path else f"{run.name} {names[: i + 1].count(run.name)}")
+        for i, run in enumerate(once)
+    ]
+
+
+def _baseline_of(group: list[RunResult], base: RunResult | None) -> RunResult | None:
+    if base is None:
+        return None
+    found = next((one for one in group if one is base), None)
+    found = found or next((one for one in group if one.system == base.system), None)
+    if found is None:
+        raise HarnessError(
+            f"no run of the baseline's system {base.system!r} on the data of {group[0].name} "
+            f"({', '.join(one.name for one in group)}); expected one in every group of runs on the same data"
+        )
+    return found
+
+
+def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
+    """Why a run cannot be paired: how its data differs from the next one's."""
+    other = next(one for one in runs if one is not run)
+    mine, theirs = list(run.examples["id"]), list(other.examples["id"])
+    missing, extra = set(theirs) - set(mine), set(mine) - set(theirs)
+    if missing or extra:
+        found = f"{len(missing | extra)} ids differ ({files.some(sorted(missing | extra))})"
+    else:
+        found = "the ids are the same but sources, references, metadata or their order differ"
+    return (
+        f"{run.name} and {other.name} are runs on different data: {run.name} has {len(mine)} examples of "
+        f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {found}; expected at least two runs on the same data"
+    )
+
+
+def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
+    """The pair, reduced to the metrics both have, if these are of the same definition."""
+    from dataclasses import replace
+
+    if a.cluster != b.cluster:
+        raise HarnessError(
+            f"{a.name} has the cluster field {a.cluster}, {b.name} {b.cluster}; expected the same dataset.cluster"
+        )
+    common = [name for name in a.statistics if name in b.statistics]
+    if not common:
+        raise HarnessError(
+            f"{a.name} and {b.name} have no metric in common ({', '.join(a.statistics)}; {', '.join(b.statistics)}); "
+            "expected at least one"
+        )
+    for name in common:
+        mine, theirs = a.statistics[name], b.statistics[name]
+        first, second = mine.signature.definition, theirs.signature.definition
+        changed = [k for k in {**first, **second} if first.get(k) != second.get(k)]
+        if changed or mine.metric.columns != theirs.metric.columns:
+            what = ", ".join(f"{k}: {first.get(k)} and {second.get(k)}" for k in changed) or "other scores"
+            raise HarnessError(
+                f"{name} of {a.name} and {b.name} are defined differently ({what}): "
+                f"{mine.signature} and {theirs.signature}; expected the same definition"
+            )
+        if mine.signature.provenance != theirs.signature.provenance:
+            log.warning(
+                "%s of %s and %s were made with other versions: %s and %s",
+                name, a.name, b.name, mine.signature, theirs.signature,
+            )  # fmt: skip
+    left_out = sorted((a.statistics.keys() | b.statistics.keys()) - set(common))
+    if left_out:
+        log.warning("not in both %s and %s, so not compared: %s", a.name, b.name, ", ".join(left_out))
+    return (
+        replace(a, statistics={name: a.statistics[name] for name in common}),
+        replace(b, statistics={name: b.statistics[name] for name in common}),
+    )

@@ -1,0 +1,208 @@
+"""`harness run` as a Hydra application: composes, checks, builds the job, hands it to the runner.
+
+Hydra reports errors with tracebacks of its own making; here every error passes `_report`, which turns what a user can
+mend into one message, a misspelt name with the nearest valid one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import hydra
+import hydra._internal.utils as hydra_utils
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from harness import config as core
+from harness.files import digest
+from harness.types import HarnessError
+
+log = logging.getLogger("harness")
+
+
+def run(arguments: list[str]) -> None:
+    """`harness run ARGUMENTS…`"""
+    sys.path.insert(0, os.getcwd())  # plug-ins of the user's own
+    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr)
+    store = ConfigStore.instance()
+    store.store(name="core", node=core.Config)
+    hydra_utils.run_and_report = lambda func: _report(func, arguments)
+    sys.argv = ["harness run", *arguments]
+    main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
+    _report(main, arguments)
+
+
+def _task(composed: DictConfig) -> str:
+    """One cell of a run or multirun; returns its run folder."""
+    from harness import runner
+    from harness.report.progress import bars
+    from harness.report.terminal import print_run
+
+    many = HydraConfig.get().mode == RunMode.MULTIRUN
+    try:
+        result = runner.run(job(composed), bars(composed.progress))
+    except HarnessError as error:
+        if many:  # Hydra goes on with the other cells and raises the first error at the end
+            print(f"harness: {error}", file=sys.stderr)
+            raise _Said(error) from error
+        raise
+    print_run(result)
+    return str(result.path)
+
+
+class _Said(HarnessError):
+    """An error that was printed when it happened."""
+
+
+def job(composed: DictConfig) -> Any:
+    """The job that a composed config describes, after all checks."""
+    from harness.runner import Job
+
+    for key in sorted(OmegaConf.missing_keys(composed)):
+        raise HarnessError(f"{key} is not set; expected {key}=…")
+    raw = OmegaConf.to_container(composed, resolve=False)
+    resolved = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(resolved, dict)
+    config = core.masked(resolved, raw)
+    metrics = resolved["metrics"]
+    if not metrics:
+        raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
+    stats = resolved["stats"]
+    from harness.stats.intervals import check_options
+
+    check_options(**stats)
+    return Job(
+        dataset=_build(resolved["dataset"], "dataset"),
+        system=_build(resolved["system"], "system"),
+        postprocess=_build(resolved["postprocess"], "postprocess"),
+        metrics={name: _build(spec, f"metrics.{name}") for name, spec in metrics.items()},
+        specs=metrics,
+        stats=stats,
+        tracker=_build(resolved["tracking"], "tracking"),
+        key=core.key(config),
+        config=config,
+        **{k: resolved[k] for k in ("name", "limit", "output_dir", "group", "retry_failed")},
+    )
+
+
+def _build(spec: Any, where: str) -> Any:
+    if not isinstance(spec, Mapping) or "_target_" not in spec:
+        raise HarnessError(f"{where} has no _target_; expected the name of a class, as in the files of conf/")
+    return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where)
+
+
+class Summary(Callback):
+    """Around a multirun: its cells share a group, and a table of all of them ends it."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        task = config.hydra.overrides.task
+        if config.group is None:
+            sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
+            group = digest([sorted(task), sweep])[:8]
+            task.append(f"group='{group}'")
+            config.group = group
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        from harness.api import load_run
+        from harness.report.terminal import console, print_summary
+        from harness.runner import RUNS
+        from harness.store.folder import read_manifest
+
+        (Path(config.hydra.sweep.dir) / "multirun.yaml").unlink(missing_ok=True)  # unmasked; each run has its own
+        below = Path(config.output_dir) if config.output_dir else RUNS
+        folders = sorted(
+            path.parent
+            for path in below.rglob("manifest.json")
+            if (read_manifest(path.parent) or {}).get("group") == config.group
+        )
+        print_summary([load_run(folder) for folder in folders])
+        console().print(f"compare  harness compare {' '.join(map(str, folders))}", soft_wrap=True)
+
+
+# ---------------------------------------------------------------- errors
+
+
+def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
+    """Calls; an error that a user can mend becomes one message and exit code 1."""
+    try:
+        return func()
+    except KeyboardInterrupt:
+        again = " ".join(["harness", "run", *arguments])
+        print(f"\nharness: interrupted; every finished batch is kept. To go on: {again}", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        if isinstance(error, _Said):
+            print("harness: some runs failed, see above; the others are finished", file=sys.stderr)
+        elif isinstance(error, HarnessError):
+            print(f"harness: {error}", file=sys.stderr)
+        elif isinstance(error, HydraException | OmegaConfBaseException):
+            print(f"harness: {_explained(error, arguments)}", file=sys.stderr)
+        else:
+            raise
+        sys.exit(1)
+
+
+def _explained(error: Exception, arguments: list[str]) -> str:
+    """Hydra's error in a line or two, with the nearest valid name where a name is wrong."""
+    text = str(error).strip()
+    wrong = re.search(r"Could not override '([^'@]+)", text)
+    if wrong:
+        name = wrong[1]
+        valid = _valid_names(name, arguments)
+        parent = name.rpartition(".")[0]
+        beside = sorted(n.removeprefix(f"{parent}.") for n in valid if n.rpartition(".")[0] == parent)
+        hint = core.nearest(name, valid)
+        listed = f"; {parent or 'the top level'} has: {', '.join(beside)}" if beside else ""
+        return f"{name} is not in the config{hint}{listed}"
+    choice = re.search(r"Could not find '([^']+)/([^'/]+)'", text)
+    if choice:
+        group, name = choice.groups()
+        options = GlobalHydra.instance().config_loader().get_group_options(group)
+        if options:
+            return f"{group}={name} is not a choice{core.nearest(name, options)}; {group} has: {', '.join(options)}"
+    cause = f"\n{error.__cause__}" if error.__cause__ is not None else ""
+    lines = [line for line in (text + cause).splitlines() if not line.strip().startswith(("full_key", "object_type"))]
+    return "\n".join(lines)
+
+
+def _valid_names(wrong: str, arguments: list[str]) -> list[str]:
+    """Names that can be overridden, in the config composed without the wrong override."""
+    loader = GlobalHydra.instance().hydra
+    assert loader is not None
+    groups = [g for g in loader.config_loader.list_groups("") if not g.startswith("hydra")]
+    overrides = [a for a in arguments if not a.startswith("-") and "=" in a]
+    kept = [a for a in overrides if not a.lstrip("+~").startswith((wrong + "=", wrong + "@"))]
+    parser = OverridesParser.create()
+    try:
+        single = [a for a, o in zip(kept, parser.parse_overrides(kept), strict=True) if not o.is_sweep_override()]
+        composed = loader.compose_config("config", single, run_mode=RunMode.RUN, with_log_configuration=False)
+    except (HydraException, OmegaConfBaseException):
+        composed = loader.compose_config("config", [], run_mode=RunMode.RUN, with_log_configuration=False)
+    tree = OmegaConf.to_container(composed, resolve=False)
+    assert isinstance(tree, dict)
+    tree.pop("hydra", None)
+    return [*groups, *_paths(tree)]
+
+
+def _paths(tree: Mapping[Any, Any], prefix: str = "") -> Iterable[str]:
+    for key, value in tree.items():
+        if key == "_target_":
+            continue
+        yield f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _paths(value, f"{prefix}{key}.")

@@ -1,0 +1,119 @@
+"""The commands. Nothing heavy is imported before it is known which one runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any, NoReturn
+
+EPILOG = """examples
+  harness run                                                   a baseline on the embedded data set
+  harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
+  harness run --multirun system=lead,lexrank metrics=lexical    several systems, one run each
+  harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
+  harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
+  harness ui                                                    MLflow's pages on these runs
+
+`harness COMMAND --help` says more."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if "--debug" in arguments:
+        arguments = [a for a in arguments if a != "--debug"]
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+    if arguments[:1] == ["run"]:
+        from harness.app import run
+
+        return run(arguments[1:])
+    options = _parser().parse_args(arguments)
+    from harness.types import HarnessError
+
+    try:
+        options.call(options)
+    except HarnessError as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        print(f"harness: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:  # the reader of a pipe went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    from harness import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="harness",
+        description="Evaluate text generation: scores with intervals, comparisons with tests, every run in MLflow.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"harness {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
+
+    compare = commands.add_parser("compare", help="paired comparison of stored runs")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, a run's name (the newest) or MLflow run id")
+    compare.add_argument("--baseline", metavar="RUN", help="compare each run with this one; without it, all pairs")
+    compare.add_argument("--test", choices=("bootstrap", "randomization"), default="bootstrap")
+    compare.add_argument("--level", type=float, default=0.95, help="confidence level (default: %(default)s)")
+    compare.add_argument("--resamples", type=int, default=10_000, help="(default: %(default)s)")
+    compare.add_argument("--seed", type=int, default=12345, help="(default: %(default)s)")
+    compare.add_argument("--json", action="store_true", help="only JSON on standard output")
+    compare.set_defaults(call=_compare)
+
+    ui = commands.add_parser("ui", help="MLflow's pages on the store the runs were logged to")
+    ui.add_argument("--uri", help="the tracking store (default: MLFLOW_TRACKING_URI, else runs/mlflow.db)")
+    ui.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
+    ui.add_argument("--port", type=int, default=5000, help="(default: %(default)s)")
+    ui.set_defaults(call=_ui)
+    return parser
+
+
+def _compare(options: Any) -> None:
+    import logging
+    from dataclasses import asdict
+
+    from harness.api import compare
+
+    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr)
+    settings = {name: getattr(options, name) for name in ("test", "resamples", "level", "seed")}
+    rows = compare(options.runs, baseline=options.baseline, **settings)
+    if options.json:
+        import json
+
+        fields = {"schema": 1, "test": options.test, "correction": "max-t", "level": options.level}
+        fields |= {"resamples": options.resamples, "seed": options.seed}
+        print(json.dumps({**fields, "comparisons": [asdict(row) for row in rows]}, indent=2))
+    else:
+        from harness.report.terminal import print_comparisons
+
+        print_comparisons(rows, options.level, options.test)
+
+
+def _ui(options: Any) -> NoReturn:
+    """Becomes MLflow's server."""
+    from pathlib import Path
+
+    from harness.tracking.mlflow import default_uri
+    from harness.types import HarnessError
+
+    uri = options.uri or default_uri(Path("runs"))
+    if uri.startswith("http"):
+        print(f"These runs are on a tracking server; open {uri}")
+        sys.exit(0)
+    if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
+        raise HarnessError(
+            f"{uri.removeprefix('sqlite:///')} does not exist; expected the store of earlier runs "
+            "(call this in the folder where you called harness run, or give --uri)"
+        )
+    print(f"MLflow on {uri}: open http://{options.host}:{options.port} (Ctrl-C ends it)", flush=True)
+    command = ["server", "--backend-store-uri", uri, "--host", options.host, "--port", str(options.port)]
+    os.execv(sys.executable, [sys.executable, "-m", "mlflow", *command])
+
+
+if __name__ == "__main__":
+    main()

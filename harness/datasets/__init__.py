@@ -1,0 +1,1 @@
+"""Data sets: one file a format or source, each yielding `Example`s."""

@@ -1,0 +1,16 @@
+"""`dataset=embedded`: the data set that comes with the package (120 documents, two summaries each).
+
+Its card, with how it was made, stands beside it: harness/data/README.md.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from harness.datasets.file import FileDataset
+
+
+class EmbeddedDataset(FileDataset):
+    def __init__(self, cluster: str | None = "thread") -> None:
+        super().__init__(str(files("harness") / "data" / "briefs.jsonl"), cluster=cluster)
+        self.name = "embedded"

@@ -1,0 +1,37 @@
+"""`dataset=file dataset.path=dev.jsonl`: a .jsonl, .json, .csv, .tsv or .parquet file.
+
+Fields `id`, `source` and `references` (a list, or one string), every other field kept as metadata. Where the columns
+have other names: `dataset.columns.source=article 'dataset.columns.references=[summary1,summary2]'`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness import files
+from harness.datasets.rows import columns_of, examples_of
+from harness.types import Example
+
+
+class FileDataset:
+    def __init__(
+        self,
+        path: str,
+        columns: Mapping[str, Any] | None = None,
+        cluster: str | None = None,
+        quoting: bool = True,
+    ) -> None:
+        """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
+        columns_of(columns)
+        self.path = Path(path)
+        self.name = self.path.stem
+        self.columns = columns
+        self.cluster = cluster
+        self.quoting = quoting
+
+    def examples(self) -> Iterator[Example]:
+        rows = files.read_rows(self.path, "a data file (dataset.path)", self.quoting)
+        blank = self.path.suffix.lower() in (".csv", ".tsv")
+        return examples_of(rows, self.columns, self.cluster, blank_is_absent=blank)

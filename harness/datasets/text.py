@@ -1,0 +1,36 @@
+"""`dataset=text 'dataset.references=[ref0.txt,ref1.txt]' dataset.source=src.txt`: line-aligned plain text.
+
+One example a line, ids are line numbers from 1; the source is optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness import files
+from harness.types import Example, HarnessError
+
+
+class TextDataset:
+    cluster: str | None = None
+
+    def __init__(self, references: str | Sequence[str], source: str | None = None) -> None:
+        self.references = [references] if isinstance(references, str) else list(references)
+        self.source = source
+        if not self.references and source is None:
+            raise HarnessError("dataset=text has no files; expected dataset.references=[FILE,…] or dataset.source=FILE")
+        self.name = Path(source or self.references[0]).stem
+
+    def examples(self) -> Iterator[Example]:
+        paths = ([self.source] if self.source else []) + self.references
+        columns = [files.read_lines(path, "a text file of data set lines") for path in paths]
+        lengths = [len(column) for column in columns]
+        for path, length in zip(paths, lengths, strict=True):
+            if length != lengths[0]:
+                raise HarnessError(
+                    f"{path} has {length} lines, {paths[0]} has {lengths[0]}; expected the same number in each"
+                )
+        for number, line in enumerate(zip(*columns, strict=True), start=1):
+            source, references = (line[0], line[1:]) if self.source else (None, line)
+            yield Example(str(number), source, tuple(references))

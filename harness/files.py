@@ -1,0 +1,213 @@
+"""Reading the user's files, so that whatever is wrong with one is said with its place, and hashing what was read.
+
+Beside `types` this is the only module that every room may import: data sets and stored predictions come in the same
+formats and deserve the same messages.
+
+Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the other
+characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files against each other.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.types import HarnessError
+
+TABULAR = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+csv.field_size_limit(2**31 - 1)  # the default of 128 KiB refuses a long document
+
+Row = tuple[str, dict[str, Any]]
+"""(place such as "dev.jsonl line 12", fields)."""
+
+
+def digest(value: Any) -> str:
+    """Hash of a JSON value, the same for the same content in any key order."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def existing(path: str | Path, what: str) -> Path:
+    """The path, if there is a file at it."""
+    found = Path(path).expanduser()
+    if found.is_dir():
+        raise HarnessError(f"{found} is a folder; expected {what}")
+    if not found.exists():
+        near = found.parent if found.parent.is_dir() else None
+        names = sorted(p.name for p in near.iterdir() if not p.name.startswith(".")) if near else []
+        there = f"{near or found.parent} has: {_few(names)}" if near else f"there is no folder {found.parent}"
+        raise HarnessError(f"{found} does not exist; expected {what} ({there})")
+    return found
+
+
+def text(value: Any, place: str, field: str) -> str:
+    """The value, if it is a text that can be stored as UTF-8."""
+    if not isinstance(value, str):
+        raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a string")
+    fault = text_fault(value)
+    if fault:
+        raise HarnessError(f"{place}: '{field}' holds {fault}; expected Unicode text")
+    return value
+
+
+def text_fault(value: str) -> str | None:
+    """What makes a string unfit to be stored and scored, or None."""
+    if "\0" in value:
+        return f"a NUL character at position {value.index(chr(0)) + 1}"
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return f"a lone surrogate (\\u{ord(value[error.start]):04x}) at position {error.start + 1}"
+    return None
+
+
+def read_lines(path: str | Path, what: str = "a text file") -> list[str]:
+    """The lines of a UTF-8 text file."""
+    return [line for _, line in _lines(existing(path, what))]
+
+
+def read_rows(path: str | Path, what: str, quoting: bool = True) -> Iterator[Row]:
+    """The rows of a .jsonl, .json, .csv, .tsv or .parquet file."""
+    found = existing(path, what)
+    readers = {".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}
+    suffix = found.suffix.lower()
+    if suffix in readers:
+        return readers[suffix](found)
+    if suffix in (".csv", ".tsv"):
+        return _csv(found, "," if suffix == ".csv" else "\t", quoting)
+    raise HarnessError(f"{found} ends in '{found.suffix}'; expected one of {', '.join(TABULAR)}")
+
+
+def identifier(value: Any, place: str, field: str) -> str:
+    """An id as text; numbers are taken as they print."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a non-empty string or a whole number")
+    return text(value, place, field)
+
+
+def missing_field(place: str, field: str, row: Mapping[str, Any], hint: str = "") -> HarnessError:
+    return HarnessError(f"{place} has no '{field}'; found: {', '.join(row) or 'nothing'}{hint}")
+
+
+def some(items: list[str], most: int = 3) -> str:
+    """The first few of a list for a message: `a, b, c and 7 more`."""
+    shown = ", ".join(repr(item) for item in items[:most])
+    return shown + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "") if names else "no files"
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    return f"{type(value).__name__} {str(value)[:40]!r}" if not isinstance(value, str) else repr(value[:40])
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(line number, text) of a UTF-8 file, without line ends."""
+    with open(path, "rb") as handle:
+        for number, raw in enumerate(handle, start=1):
+            if number == 1:
+                if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    raise HarnessError(f"{path} starts with a UTF-16 byte order mark; expected UTF-8")
+                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
+                raise HarnessError(f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text") from None
+            if "\0" in line:
+                raise HarnessError(
+                    f"{path} line {number} has a NUL character at position {line.index(chr(0)) + 1}; expected text"
+                )
+            yield number, line
+
+
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise HarnessError(f"{place} is {_kind(value)}; expected an object with fields")
+    return value
+
+
+def _jsonl(path: Path) -> Iterator[Row]:
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        place = f"{path} line {number}"
+        try:
+            value = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise HarnessError(f"{place} is not JSON ({error}); expected one object a line") from None
+        yield place, _object(value, place)
+
+
+def _json(path: Path) -> Iterator[Row]:
+    try:
+        rows = json.loads("\n".join(line for _, line in _lines(path)))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise HarnessError(f"{path} is not JSON ({error}); expected a list of objects") from None
+    if not isinstance(rows, list):
+        raise HarnessError(f"{path} holds {_kind(rows)[:60]}; expected a list of objects")
+    for number, value in enumerate(rows, start=1):
+        place = f"{path} item {number}"
+        yield place, _object(value, place)
+
+
+def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
+    reader = csv.reader(
+        (line + "\n" for _, line in _lines(path)),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
+        strict=True,
+    )
+    try:
+        header = next(reader, None)
+        if header is None:
+            return
+        twice = sorted({name for name in header if header.count(name) > 1})
+        if twice:
+            raise HarnessError(f"{path} line 1 names the column {twice[0]!r} twice; expected each name once")
+        start = reader.line_num + 1
+        for fields in reader:
+            if fields and len(fields) != len(header):
+                raise HarnessError(
+                    f"{path} line {start} has {len(fields)} fields; expected {len(header)} as in the header "
+                    f"({', '.join(header)})"
+                )
+            if fields:
+                yield f"{path} line {start}", dict(zip(header, fields, strict=True))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        hint = " If quotes are plain characters in this file, set quoting=false." if quoting else ""
+        raise HarnessError(f"{path} line {reader.line_num} cannot be read ({error}).{hint}") from None
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise HarnessError(f"{path} is not a Parquet file ({error})") from None
+    number = 0
+    with file:
+        for batch in file.iter_batches():
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path} row {number}", row

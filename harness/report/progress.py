@@ -1,0 +1,58 @@
+"""A live bar with rate and time left on standard error; quiet where that is not a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from harness.types import Step
+
+
+class _Silent:
+    def __enter__(self) -> _Silent:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def advance(self, n: int = 1) -> None:
+        pass
+
+
+def silent(stage: str, total: int) -> Step:
+    """No bar: the seam's fake, and what a pipe gets."""
+    return _Silent()
+
+
+class _Bar:
+    def __init__(self, stage: str, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description:<18}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task(stage, total=total or None, rate="")
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._bar.stop()
+
+    def advance(self, n: int = 1) -> None:
+        self._bar.advance(self._task, n)
+        speed = self._bar.tasks[0].speed
+        self._bar.update(self._task, rate=f"{speed:,.1f}/s" if speed else "")
+
+
+def bars(wanted: bool) -> Any:
+    """Live bars where they are wanted and standard error is a terminal."""
+    return _Bar if wanted and sys.stderr.isatty() else silent

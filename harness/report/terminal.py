@@ -1,0 +1,155 @@
+"""Tables and sentences for a terminal; plain text, as wide as needed, where the output is piped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.types import Comparison, RunResult, Score
+
+
+def console() -> Console:
+    """Standard output; not folded at 80 columns where it is not a terminal."""
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=240, no_color=True)
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """Two digits for scores out of 100, four for those out of 1."""
+    if value is None:
+        return "–"
+    if digits is None:
+        digits = 2 if abs(value) >= 1.5 else 4
+    return f"{value:.{digits}f}"
+
+
+def digits_of(scores: Mapping[str, Score], name: str) -> int:
+    """The same number of digits for a score, its bounds and its sub-scores."""
+    family = [s for n, s in scores.items() if n.partition(".")[0] == name.partition(".")[0]]
+    return 2 if any(abs(x or 0.0) >= 1.5 for s in family for x in (s.estimate, s.low, s.high)) else 4
+
+
+def _table(*columns: tuple[str, str], title: str | None = None) -> Table:
+    table = Table(box=None, title=title, title_justify="left", title_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for name, justify in columns:
+        table.add_column(name, justify=justify, no_wrap=True, header_style="dim")  # type: ignore[arg-type]
+    return table
+
+
+def interval(score: Score, digits: int) -> str:
+    if score.low is None or score.high is None:
+        return score.note or "–"
+    return f"[{number(score.low, digits)}, {number(score.high, digits)}]"
+
+
+def print_run(run: RunResult) -> None:
+    """The score table of one run, where it is kept and where it was logged."""
+    out = console()
+    some = next(iter(run.scores.values()))
+    failed = f", {run.failed} failed" if run.failed else ""
+    units = f", clustered by {run.cluster}" if run.cluster else ""
+    table = _table(("score", "left"), ("estimate", "right"), (f"{some.level:.0%} interval", "left"))
+    for name, score in run.scores.items():
+        digits = digits_of(run.scores, name)
+        style = None if score.headline else "dim"
+        shown = name if score.headline else f"  {name}"
+        table.add_row(shown, number(score.estimate, digits), interval(score, digits), style=style)
+    out.print(f"[bold]{run.name}[/]  {len(run.examples)} examples{failed}{units}", markup=True)
+    out.print(table)
+    out.print(f"run folder  {run.path}", soft_wrap=True)
+    logged = run.manifest.get("mlflow")
+    if logged:
+        out.print(f"MLflow run  {logged['where']}", soft_wrap=True)
+    out.print()
+
+
+def print_summary(runs: Sequence[RunResult]) -> None:
+    """The headline scores of several runs side by side, one table a data set."""
+    out = console()
+    for dataset, group in groupby(sorted(runs, key=lambda r: r.dataset), key=lambda r: r.dataset):
+        some = list(group)
+        names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
+        level = next(iter(some[0].scores.values())).level
+        table = _table(("system", "left"), *((name, "right") for name in names), title=f"{dataset}, {level:.0%} intervals")
+        for run in some:
+            estimates, bounds = [], []
+            for name in names:
+                score = run.scores.get(name)
+                digits = digits_of(run.scores, name)
+                estimates.append(number(score.estimate, digits) if score else "")
+                bounds.append(interval(score, digits) if score else "")
+            table.add_row(run.system, *estimates)
+            table.add_row("", *bounds, style="dim")
+        out.print(table)
+        out.print()
+
+
+def print_comparisons(rows: Sequence[Comparison], level: float, test: str) -> None:
+    """A table for each data set, then a sentence for each pair of systems."""
+    out = console()
+    for dataset, group in groupby(rows, key=lambda r: r.dataset):
+        some = list(group)
+        table = _table(
+            ("system", "left"), ("against", "left"), ("score", "left"), ("difference", "right"),
+            (f"{level:.0%} interval", "left"), ("p", "right"), ("p adjusted", "right"), ("verdict", "left"),
+            title=f"{dataset}: {_units(some)}, paired {test}",
+        )  # fmt: skip
+        before = None
+        for row in some:
+            digits = 2 if max(abs(row.baseline_estimate or 0), abs(row.system_estimate or 0)) >= 1.5 else 4
+            pair = (row.system, row.baseline) if (row.system, row.baseline) != before else ("", "")
+            before = (row.system, row.baseline)
+            style = {"better": "green", "worse": "red"}.get(row.verdict)
+            difference = "–" if row.difference is None else f"{row.difference:+.{digits}f}"
+            bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
+            table.add_row(
+                *pair, row.score, difference, bounds, _p(row.p_value), _p(row.p_adjusted),
+                f"[{style}]{row.verdict}[/]" if style else row.verdict,
+            )  # fmt: skip
+        out.print(table)
+        out.print()
+    for _, group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
+        out.print(sentence(list(group)), soft_wrap=True)
+    out.print("\nIntervals are unadjusted; p adjusted: step-down max-T over all rows.", style="dim", soft_wrap=True)
+
+
+def _units(rows: Sequence[Comparison]) -> str:
+    counts = sorted({row.n for row in rows})
+    shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    excluded = max(row.excluded for row in rows)
+    return f"n = {shown}" + (f", up to {excluded} examples excluded" if excluded else "")
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def sentence(rows: Sequence[Comparison]) -> str:
+    """Who is better, in words.
+
+    One of: `A is better than B on x and y.`, `A and B cannot be told apart on x (smallest detectable difference 0.8).`
+    """
+    first = rows[0]
+    parts = []
+    for verdict in ("better", "worse"):
+        scores = [row.score for row in rows if row.verdict == verdict]
+        if scores:
+            parts.append(f"{verdict} than {first.baseline} on {_and(scores)}")
+    unclear = [row for row in rows if row.verdict == "not distinguishable"]
+    said = f"{first.system} is {' and '.join(parts)}" if parts else ""
+    if not unclear:
+        return f"{said}."
+    reach = _and([f"{row.score} {number(row.smallest_detectable)}" for row in unclear])
+    if not parts:
+        return (
+            f"{first.system} and {first.baseline} cannot be told apart; "
+            f"smallest difference that {first.n} units would show: {reach}."
+        )
+    return f"{said}; not distinguishable on the rest (smallest difference that {first.n} units would show: {reach})."
+
+
+def _and(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

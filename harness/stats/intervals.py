@@ -1,0 +1,121 @@
+"""Scores with bootstrap intervals, from rows of summable statistics.
+
+Percentile and basic intervals (Efron and Tibshirani 1993, chapters 13 and 14) and BCa (Efron 1987) with the exact
+jackknife. The bounds are reported as computed, low and high apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from harness.stats.resampling import by_cluster, cluster_codes, jackknife, replicates
+from harness.types import Array, HarnessError, Score, Statistics
+
+METHODS = ("percentile", "basic", "bca")
+
+
+def scores(
+    statistics: Sequence[Statistics],
+    clusters: Sequence[object] | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    method: str = "percentile",
+    seed: int = 12345,
+) -> dict[str, Score]:
+    """Every score of every metric with its interval; examples without a row are left out."""
+    check_options(resamples, level, method, seed)
+    found: dict[str, Score] = {}
+    for one in statistics:
+        keep = ~np.isnan(one.rows).any(axis=1)
+        codes = cluster_codes([c for c, k in zip(clusters, keep, strict=True) if k] if clusters is not None else None)
+        rows = by_cluster(one.rows[keep], codes)
+        estimates, lows, highs, note = _bounds(one, rows, resamples, level, method, seed)
+        for i, name in enumerate(one.metric.score_names):
+            if name in found:
+                raise HarnessError(f"two metrics give the score {name!r}; expected each score once")
+            found[name] = Score(
+                name=name,
+                estimate=_number(estimates[i]),
+                low=_number(lows[i]),
+                high=_number(highs[i]),
+                level=level,
+                method=method,
+                resamples=resamples,
+                signature=str(one.signature),
+                higher_is_better=one.metric.higher_is_better,
+                note=note,
+            )
+    return found
+
+
+def check_options(resamples: int, level: float, method: str, seed: int) -> None:
+    if method not in METHODS:
+        raise HarnessError(f"stats.method={method}; expected one of {', '.join(METHODS)}")
+    if not 0 < level < 1:
+        raise HarnessError(f"stats.level={level}; expected a share between 0 and 1, such as 0.95")
+    if resamples < 0 or 0 < resamples < 100:
+        raise HarnessError(f"stats.resamples={resamples}; expected at least 100, or 0 for scores without intervals")
+    if seed < 0:
+        raise HarnessError(f"stats.seed={seed}; expected 0 or more")
+
+
+def _bounds(
+    one: Statistics, rows: Array, resamples: int, level: float, method: str, seed: int
+) -> tuple[Array, Array, Array, str | None]:
+    """(estimates, lows, highs), each (s,), and a note where there can be no interval."""
+    none = np.full(len(one.metric.score_names), np.nan)
+    if len(rows) == 0:
+        return none, none, none, "no example could be scored"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimates = one.metric.score_weighted(np.ones((1, len(rows))), rows)[0]
+    if resamples == 0:
+        return estimates, none, none, None
+    if len(rows) == 1:
+        return estimates, none, none, "one example or cluster: no interval"
+    drawn = replicates([(one.metric, rows)], resamples, seed, "intervals")[0]
+    low, high = interval(drawn, estimates, level, method, jackknife(one.metric, rows) if method == "bca" else None)
+    return estimates, low, high, None
+
+
+def interval(
+    drawn: Array, estimates: Array, level: float, method: str, left_out: Array | None = None
+) -> tuple[Array, Array]:
+    """(low, high), each (s,), from replicates (resamples, s); BCa needs the jackknife values (n, s) too."""
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    if method == "bca":
+        assert left_out is not None
+        pairs = [
+            _quantiles(drawn[:, i], _bca_tails(drawn[:, i], estimates[i], left_out[:, i], tails))
+            for i in range(drawn.shape[1])
+        ]
+        return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
+    low, high = np.array([_quantiles(drawn[:, i], tails) for i in range(drawn.shape[1])]).T
+    return (2 * estimates - high, 2 * estimates - low) if method == "basic" else (low, high)
+
+
+def _quantiles(values: Array, tails: Array) -> Array:
+    values = values[~np.isnan(values)]
+    return np.quantile(values, tails) if len(values) else np.full(2, np.nan)
+
+
+def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> Array:
+    """The percentiles that BCa takes instead of `tails`; ties count half in the bias term."""
+    normal = NormalDist()
+    drawn = drawn[~np.isnan(drawn)]
+    if len(drawn) == 0 or np.isnan(left_out).any():
+        return tails
+    close = np.isclose(drawn, estimate, rtol=1e-12, atol=0.0)
+    share = (np.count_nonzero((drawn < estimate) & ~close) + 0.5 * np.count_nonzero(close)) / len(drawn)
+    bias = normal.inv_cdf(float(np.clip(share, 0.5 / len(drawn), 1 - 0.5 / len(drawn))))
+    deviations = left_out.mean() - left_out
+    scale = 6 * (deviations**2).sum() ** 1.5
+    acceleration = float((deviations**3).sum() / scale) if scale > 0 else 0.0
+    moved = [bias + normal.inv_cdf(float(tail)) for tail in tails]
+    return np.array([normal.cdf(bias + z / (1 - acceleration * z)) for z in moved])
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

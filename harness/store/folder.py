@@ -1,0 +1,240 @@
+"""The run folder: what a run leaves, and how it is read back.
+
+    scores.json         every score with its interval
+    examples.parquet    one row for each example: texts, error, metadata, a column a score
+    statistics.parquet  the rows of summable statistics; its metadata says which metric and options can score them
+    config.yaml         the composed config, secrets masked
+    manifest.json       what made it: content keys, signatures, versions, git commit, seed, machine, times
+    outputs.jsonl       the journal of generated outputs
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.store import atomic
+from harness.types import Example, HarnessError, Metric, Output, RunResult, Score, Signature, Statistics
+
+SCHEMA = 1
+TEXT_COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output")
+Build = Callable[[str, Mapping[str, Any]], Any]
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[None]:
+    """Makes the folder and keeps other processes from writing the same run."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / ".lock", "a")  # noqa: SIM115  (held until the run ends)
+    except OSError as error:
+        raise HarnessError(
+            f"the run folder {folder} cannot be written ({error.strerror or error}); "
+            "expected a writable folder (output_dir=DIR chooses another)"
+        ) from None
+    with lock:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise HarnessError(
+                    f"another process is writing the run folder {folder}; expected to be the only one"
+                ) from None
+        yield
+
+
+def examples_table(
+    examples: Sequence[Example],
+    raw: Sequence[Output],
+    processed: Sequence[Output],
+    statistics: Mapping[str, Statistics],
+) -> Any:
+    """The content of examples.parquet, as an Arrow table."""
+    import pyarrow as pa
+
+    text = pa.string()
+    columns: dict[str, Any] = {
+        "id": pa.array([e.id for e in examples], text),
+        "repeat": pa.array([0] * len(examples), pa.int32()),
+        "source": pa.array([e.source for e in examples], text),
+        "references": pa.array([list(e.references) for e in examples], pa.list_(text)),
+        "output": pa.array([o.text for o in processed], text),
+        "error": pa.array([o.error for o in processed], text),
+        "raw_output": pa.array([o.text for o in raw], text),
+    }
+    scores: dict[str, Any] = {}
+    for one in statistics.values():
+        values = one.metric.score_examples(one.rows)
+        for i, name in enumerate(one.metric.score_names):
+            scores[name] = pa.array(values[:, i], pa.float64(), from_pandas=True)
+    fields = dict.fromkeys(field for example in examples for field in example.metadata)
+    for field in fields:
+        name = field if field not in columns and field not in scores else f"metadata.{field}"
+        columns[name] = _metadata_column([e.metadata.get(field) for e in examples])
+    return pa.table({**columns, **scores})
+
+
+def _metadata_column(values: list[Any]) -> Any:
+    """An Arrow array; values of several kinds in one column become their JSON."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, OverflowError):
+        return pa.array([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
+
+
+def write(
+    folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str
+) -> None:
+    """Writes the folder; each file is replaced whole, the scores last."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {
+        f"{name}:{column}": pa.array(one.rows[:, i], pa.float64(), from_pandas=True)
+        for name, one in result.statistics.items()
+        for i, column in enumerate(one.metric.columns)
+    }
+    described = {
+        name: {
+            "_target_": specs[name]["_target_"],
+            "options": {k: v for k, v in specs[name].items() if k != "_target_"},
+            "version": one.metric.version,
+            "columns": list(one.metric.columns),
+            "definition": dict(one.signature.definition),
+            "provenance": dict(one.signature.provenance),
+            "key": one.key,
+        }
+        for name, one in result.statistics.items()
+    }
+    metadata = {"harness": json.dumps({"schema": SCHEMA, "metrics": described})}
+    rows = pa.table(columns, schema=pa.schema([(k, pa.float64()) for k in columns], metadata))
+    for name, content in (("statistics.parquet", rows), ("examples.parquet", table)):
+        buffer = io.BytesIO()
+        pq.write_table(content, buffer, compression="zstd")
+        atomic.write(folder / name, buffer.getvalue())
+    atomic.write(folder / "config.yaml", config.encode())
+    write_manifest(folder, result.manifest)
+    atomic.write(folder / "scores.json", _json(scores_json(result)))
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    atomic.write(folder / "manifest.json", _json(manifest))
+
+
+def scores_json(result: RunResult) -> dict[str, Any]:
+    scores = {}
+    for name, score in result.scores.items():
+        fields = ("estimate", "low", "high", "level", "method", "resamples", "signature")
+        scores[name] = {field: getattr(score, field) for field in fields}
+        scores[name]["higher_is_better"] = score.higher_is_better
+        if score.note:
+            scores[name]["note"] = score.note
+    return {
+        "schema": SCHEMA,
+        "name": result.name,
+        "examples": len(result.examples),
+        "failed": result.failed,
+        "scores": scores,
+    }
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def stored_rows(folder: Path) -> dict[str, tuple[str, Any]]:
+    """Rows of an earlier run of this folder, as {metric: (key, rows)}; empty where there are none."""
+    try:
+        described, columns = _read_statistics(folder)
+    except (OSError, HarnessError):
+        return {}
+    return {name: (one["key"], columns[name]) for name, one in described.items()}
+
+
+def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "statistics.parquet"
+    try:
+        table = pq.read_table(path)
+        described = json.loads(table.schema.metadata[b"harness"])["metrics"]
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise HarnessError(f"{path} cannot be read ({error}); expected the statistics of a run") from None
+    rows = {
+        name: np.column_stack(
+            [table.column(f"{name}:{c}").to_numpy().astype(np.float64) for c in one["columns"]]
+        ).reshape(-1, len(one["columns"]))
+        for name, one in described.items()
+    }
+    return described, rows
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest, or None where there is no run."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return manifest
+
+
+def read(folder: Path, build: Build) -> RunResult:
+    """A stored run; `build` makes a metric from its `_target_` and options."""
+    import pandas as pd
+
+    manifest = read_manifest(folder)
+    missing = [n for n in ("scores.json", "examples.parquet", "statistics.parquet") if not (folder / n).exists()]
+    if manifest is None or missing:
+        raise HarnessError(
+            f"{folder} is not a finished run (no {', '.join(missing) or 'readable manifest.json'}); "
+            "expected a run folder with scores.json, examples.parquet, statistics.parquet and manifest.json"
+        )
+    stored = json.loads((folder / "scores.json").read_text())
+    described, columns = _read_statistics(folder)
+    statistics = {}
+    for name, one in described.items():
+        metric: Metric = build(one["_target_"], one["options"])
+        if metric.version != one["version"] or list(metric.columns) != one["columns"]:
+            raise HarnessError(
+                f"{folder}/statistics.parquet: {name} has rows of version {one['version']}, this harness writes "
+                f"version {metric.version}; expected the same (score the run again)"
+            )
+        signature = Signature(one["definition"], one["provenance"])
+        statistics[name] = Statistics(metric, columns[name], signature, one["key"])
+    return RunResult(
+        name=stored["name"],
+        dataset=manifest["dataset"]["name"],
+        dataset_key=manifest["dataset"]["key"],
+        system=manifest["system"]["name"],
+        scores={name: Score(name=name, **{"note": None, **score}) for name, score in stored["scores"].items()},
+        statistics=statistics,
+        examples=pd.read_parquet(folder / "examples.parquet"),
+        failed=stored["failed"],
+        cluster=manifest["dataset"]["cluster"],
+        manifest=manifest,
+        path=folder,
+    )
+
+
+def find(runs: Path, name: str) -> Path | None:
+    """The newest finished run of that name, or the one with that MLflow run id, below `runs`."""
+    found: list[tuple[str, Path]] = []
+    for path in runs.rglob("manifest.json"):
+        manifest = read_manifest(path.parent)
+        if manifest is None or not (path.parent / "scores.json").exists():
+            continue
+        if name in (manifest.get("name"), (manifest.get("mlflow") or {}).get("run_id"), path.parent.name):
+            found.append((manifest.get("ended") or "", path.parent))
+    return max(found)[1] if found else None

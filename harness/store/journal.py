@@ -1,0 +1,46 @@
+"""The output journal of a run folder: every batch is appended and flushed to disk as soon as it was generated.
+
+One JSON line an output, {"key", "text", "error"}. A line that a kill or a full disk tore off is ignored when the
+journal is read, and cut away before the next batch is appended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.types import Output
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> dict[str, Output]:
+        """All outputs so far by key; the newest of a key counts."""
+        found: dict[str, Output] = {}
+        for line in self._whole().splitlines():
+            record = json.loads(line)
+            found[record["key"]] = Output(record["text"], record["error"])
+        return found
+
+    def append(self, outputs: Mapping[str, Output]) -> None:
+        lines = [
+            json.dumps({"key": key, "text": output.text, "error": output.error}) + "\n"
+            for key, output in outputs.items()
+        ]
+        whole = len(self._whole())
+        with open(self.path, "ab") as file:
+            file.truncate(whole)
+            file.write("".join(lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _whole(self) -> bytes:
+        """The journal without a torn last line."""
+        if not self.path.exists():
+            return b""
+        content = self.path.read_bytes()
+        return content[: content.rfind(b"\n") + 1]

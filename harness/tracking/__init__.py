@@ -1,0 +1,1 @@
+"""Where runs are logged for comparison; the only room that imports mlflow."""

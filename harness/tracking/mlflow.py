@@ -1,0 +1,188 @@
+"""`tracking=mlflow`: a run folder as a run in MLflow.
+
+Scores are logged under their names, bounds as `<name>/ci_low` and `<name>/ci_high`, in as few requests as MLflow allows;
+the config as parameters; content keys and signatures as tags; the folder's files as artifacts. A run whose result is in
+the store already is not logged again. Runs of one group (a multirun) are nested under one parent run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.files import digest, file_digest
+from harness.types import HarnessError, RunResult, Tracked
+
+MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
+ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml", "manifest.json")
+
+
+def default_uri(runs: Path) -> str:
+    """The environment's store, else SQLite in the runs folder."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{runs.absolute() / 'mlflow.db'}"
+
+
+class MlflowTracker:
+    def __init__(self, experiment: str = "harness", uri: str | None = None) -> None:
+        if not experiment.strip():
+            raise HarnessError("tracking.experiment is empty; expected a name")
+        self.runs = Path("runs")
+        self.experiment = experiment
+        self.uri = uri or default_uri(self.runs)
+        if self.uri.startswith("file:") or "://" not in self.uri:
+            raise HarnessError(
+                f"tracking.uri={self.uri} is a folder store, which MLflow 3 no longer writes; "
+                "expected sqlite:///FILE, http://HOST:PORT or a database URI"
+            )
+
+    def log(self, run: RunResult, group: str | None) -> Tracked:
+        """Logs a stored run; raises whatever MLflow raises, for the caller to turn into a warning."""
+        _reachable(self.uri)
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+        from mlflow import MlflowClient
+
+        for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):  # importing mlflow sets them to INFO
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+        if self.uri.startswith("sqlite:///"):
+            Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+        client = MlflowClient(tracking_uri=self.uri)
+        experiment = self._experiment(client)
+        parent = self._parent(client, experiment, group) if group else None
+        assert run.path is not None
+        result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
+        where = {"harness.key": run.manifest["key"], "harness.result": result}
+        if parent:
+            where["mlflow.parentRunId"] = parent
+        run_id, finished = _find(client, experiment, where)
+        if run_id is None:
+            tags = {**where, "mlflow.runName": run.name}
+            start = _milliseconds(run.manifest["started"])
+            run_id = client.create_run(experiment, start_time=start, tags=tags, run_name=run.name).info.run_id
+        if not finished:
+            self._fill(client, run_id, run)
+        return Tracked(run_id, self.uri, self._page(experiment, run_id))
+
+    def _experiment(self, client: Any) -> str:
+        from mlflow.exceptions import MlflowException
+
+        found = client.get_experiment_by_name(self.experiment)
+        if found is None:
+            # without a server MLflow would put artifacts in ./mlruns of whatever folder it is called in
+            local = self.uri.startswith("sqlite:")
+            location = (self.runs.absolute() / "mlartifacts").as_uri() if local else None
+            try:
+                return str(client.create_experiment(self.experiment, artifact_location=location))
+            except MlflowException:  # another process was quicker
+                found = client.get_experiment_by_name(self.experiment)
+                if found is None:
+                    raise
+        if found.lifecycle_stage == "deleted":
+            raise HarnessError(
+                f"the MLflow experiment {self.experiment!r} was deleted; expected another tracking.experiment, "
+                "or restore it in MLflow"
+            )
+        return str(found.experiment_id)
+
+    def _parent(self, client: Any, experiment: str, group: str) -> str:
+        where = {"harness.group": group}
+        run_id, _ = _find(client, experiment, where)
+        if run_id is None:
+            run_id = client.create_run(experiment, tags=where, run_name=f"multirun {group}").info.run_id
+            client.set_terminated(run_id)
+        return run_id
+
+    def _fill(self, client: Any, run_id: str, run: RunResult) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        ended = _milliseconds(run.manifest["ended"])
+        values: dict[str, float | None] = {"examples": float(len(run.examples)), "failed": float(run.failed)}
+        for name, score in run.scores.items():
+            values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
+        metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
+        params = [Param(k, v[:MAX_VALUE]) for k, v in _flat(run.manifest["config"])]
+        tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
+        tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
+        client.log_batch(run_id, tags=tags)
+        for some_metrics in _parts(metrics, MAX_METRICS):
+            client.log_batch(run_id, metrics=some_metrics)
+        for some_params in _parts(params, MAX_PARAMS):
+            client.log_batch(run_id, params=some_params)
+        assert run.path is not None
+        for name in ARTIFACTS:
+            client.log_artifact(run_id, str(run.path / name))
+        client.set_terminated(run_id, "FINISHED", end_time=ended)
+
+    def _page(self, experiment: str, run_id: str) -> str:
+        if self.uri.startswith("http"):
+            return f"{self.uri.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
+        return f"{run_id} in {self.uri}"
+
+
+def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | None, bool]:
+    """(run id, whether it is finished) of the run with these tags."""
+    condition = " and ".join(f"tags.`{k}` = '{v}'" for k, v in tags.items())
+    for run in client.search_runs([experiment], condition, max_results=1):
+        return run.info.run_id, run.info.status == "FINISHED"
+    return None, False
+
+
+def _reachable(uri: str) -> None:
+    """MLflow retries for minutes where nobody listens; ask first."""
+    parts = urlsplit(uri)
+    if parts.scheme in ("http", "https") and parts.hostname:
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            socket.create_connection((parts.hostname, port), timeout=5).close()
+        except OSError as error:
+            raise ConnectionError(f"no answer from {parts.scheme}://{parts.hostname}:{port} ({error})") from None
+
+
+def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for k, v in value.items():
+            yield from _flat(v, f"{prefix}.{k}" if prefix else str(k))
+    else:
+        yield prefix, str(value)
+
+
+def _tags(run: RunResult) -> dict[str, str]:
+    manifest = run.manifest
+    tags = {
+        "harness.dataset": run.dataset,
+        "harness.dataset_key": run.dataset_key,
+        "harness.system": run.system,
+        "harness.system_key": str(manifest["system"]["key"]),
+        "harness.seed": str(manifest["seed"]),
+        "harness.folder": str(run.path),
+    }
+    if manifest.get("git"):
+        tags["mlflow.source.git.commit"] = manifest["git"]["commit"]
+    for name, metric in manifest["metrics"].items():
+        tags[f"harness.signature.{name}"] = metric["signature"]
+    return tags
+
+
+def _note(run: RunResult) -> str:
+    """The score table in Markdown, for the run's page."""
+    lines = [f"**{run.name}**: {len(run.examples)} examples, {run.failed} failed", ""]
+    lines += ["| score | estimate | low | high |", "| --- | ---: | ---: | ---: |"]
+    for score in run.scores.values():
+        cells = ["" if x is None else f"{x:.4f}" for x in (score.estimate, score.low, score.high)]
+        lines.append(f"| {score.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _milliseconds(moment: str) -> int:
+    from datetime import datetime
+
+    return int(datetime.fromisoformat(moment).timestamp() * 1000)

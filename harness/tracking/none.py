@@ -1,0 +1,13 @@
+"""`tracking=none`: the run folder only."""
+
+from __future__ import annotations
+
+from harness.types import RunResult, Tracked
+
+
+class NoTracking:
+    def __init__(self, experiment: str = "harness", uri: None = None) -> None:
+        self.experiment = experiment
+
+    def log(self, run: RunResult, group: str | None) -> Tracked | None:
+        return None

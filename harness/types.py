@@ -1,0 +1,286 @@
+"""The nouns of the harness and the seams between its rooms.
+
+Everything flows one way: a `Dataset` yields `Example`s, a `System` turns them into `Output`s, a `Metric` turns outputs
+into rows of summable statistics, and a score is a function of the sum of rows. This module imports nothing local and
+nothing heavy, so that every room can import it and no room needs another.
+
+>>> class Length(Metric):
+...     name, columns, score_names = "length", ("words", "count"), ("length",)
+...     def statistics(self, outputs, references, sources):
+...         return np.array([[len(text.split()), 1.0] for text in outputs])
+...     def score(self, sums):
+...         return sums[..., :1] / sums[..., 1:]
+>>> Length().score(Length().statistics(["a b", "c"], [], []).sum(0)).tolist()
+[1.5]
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+class HarnessError(Exception):
+    """Something the user can mend. The message says where, what was found and what was expected."""
+
+
+# ---------------------------------------------------------------- nouns
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One item of a data set."""
+
+    id: str
+    """Unique within the data set; outputs of different systems are paired by it."""
+    source: str | None
+    """What the system is given."""
+    references: tuple[str, ...]
+    """What people wrote; an empty string is an empty reference, no reference is an empty tuple."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Every other field of the data, kept for slices, clusters and reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a system gave for one example: a text, or an error, never both."""
+
+    text: str | None
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.text is None) == (self.error is None):
+            raise ValueError("an output has either a text or an error")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a score is, in the manner of sacreBLEU: `definition|…|provenance`.
+
+    Runs whose definitions differ are not comparable; a different provenance is worth a warning only.
+    """
+
+    definition: Mapping[str, str]
+    provenance: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return "|".join(f"{k}:{v}" for k, v in {**self.definition, **self.provenance}.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score of a run with its interval. A value that cannot be had is None and `note` says why."""
+
+    name: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    resamples: int
+    signature: str
+    higher_is_better: bool = True
+    note: str | None = None
+
+    @property
+    def headline(self) -> bool:
+        """Headline scores (bare names) are what comparisons test; sub-scores have a dot."""
+        return "." not in self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A metric's rows for one run, with the metric that can score them."""
+
+    metric: Metric
+    rows: Array
+    """(n, k), one row for each example in the data set's order; NaN throughout where there is nothing to score."""
+    signature: Signature
+    key: str
+    """Hash of all that the rows depend on: same key, same rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One score of one system against a baseline on the same examples."""
+
+    dataset: str
+    baseline: str
+    system: str
+    score: str
+    n: int
+    """Units resampled: examples, or clusters where the data has them."""
+    excluded: int
+    """Examples left out because one of the two systems failed on them."""
+    baseline_estimate: float | None
+    system_estimate: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    verdict: str
+    """`better`, `worse` or `not distinguishable`, by the adjusted p-value."""
+    smallest_detectable: float | None
+    """The difference that 80 % of such experiments would detect at this level."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished evaluation, in memory or read back from its folder."""
+
+    name: str
+    dataset: str
+    dataset_key: str
+    system: str
+    scores: dict[str, Score]
+    statistics: dict[str, Statistics]
+    examples: pd.DataFrame
+    """One row for each example: id, source, references, output, error, metadata and a column a score."""
+    failed: int
+    cluster: str | None = None
+    """The metadata field that names the cluster of an example, where the data has clusters."""
+    manifest: dict[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+
+# ---------------------------------------------------------------- seams
+
+
+class Dataset(Protocol):
+    """A source of examples."""
+
+    name: str
+    """Short, for run names: the file's stem, the data set's name on a hub."""
+    cluster: str | None
+    """The metadata field by which examples belong together, or None."""
+
+    def examples(self) -> Iterator[Example]: ...
+
+
+class System(ABC):
+    """A system under test. Subclasses give `key` and `generate`; the runner stores every output."""
+
+    name: str
+    stored: ClassVar[bool] = False
+    """True where outputs are read from a file of the user's own and need no journal and no cache."""
+
+    @abstractmethod
+    def key(self) -> str | None:
+        """Hash of everything that decides the outputs beside the example itself, or None where that cannot be known:
+        then outputs are reused within the run folder only."""
+
+    def align(self, ids: Sequence[str]) -> None:  # noqa: B027  (only systems that read stored outputs care)
+        """Told the ids of the whole data set, before any limit, so that a file of other data can be refused."""
+
+    def seen(self, example: Example) -> Any:
+        """The part of an example that the system sees, as JSON: never the references."""
+        return {"source": example.source, "metadata": dict(example.metadata)}
+
+    def plan(self, examples: Sequence[Example]) -> list[list[int]]:
+        """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
+        return [list(range(i, min(i + 64, len(examples)))) for i in range(0, len(examples), 64)]
+
+    @abstractmethod
+    def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
+        """One output for each example of the batch, in its order."""
+
+
+class Metric(ABC):
+    """A metric: rows of summable statistics, and scores that are functions of their sum.
+
+    `score` and `score_examples` need NumPy only, so that stored rows can be scored anywhere.
+    """
+
+    name: str
+    version: ClassVar[int] = 1
+    """Raised when the meaning of the rows changes."""
+    columns: tuple[str, ...]
+    """Names of the k statistics."""
+    score_names: tuple[str, ...]
+    """Names of the s scores; those with a dot are sub-scores."""
+    higher_is_better: ClassVar[bool] = True
+    needs_references: ClassVar[bool] = True
+    advance: Callable[[int], None] = staticmethod(lambda n: None)
+    """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
+
+    @abstractmethod
+    def statistics(
+        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> Array:
+        """Rows (n, k); a row of NaN where an example cannot be scored."""
+
+    @abstractmethod
+    def score(self, sums: Array) -> Array:
+        """Scores (..., s) of summed statistics (..., k); NaN where undefined."""
+
+    def score_examples(self, rows: Array) -> Array:
+        """Scores (n, s) of single examples from rows (n, k)."""
+        return self.score(rows)
+
+    def score_weighted(self, weights: Array, rows: Array) -> Array:
+        """Scores (r, s) under example weights (r, n); what is no function of a sum overrides this."""
+        return self.score(weights @ rows)
+
+    def definition(self) -> dict[str, str]:
+        """The options that decide what the score is."""
+        return {}
+
+    def provenance(self) -> dict[str, str]:
+        """Package versions and the like."""
+        return {}
+
+    def signature(self, references: Sequence[Sequence[str]]) -> Signature:
+        """The signature on data with these references."""
+        counts = {len(r) for r in references}
+        number = str(next(iter(counts))) if len(counts) == 1 else "var"
+        refs = {"nrefs": number} if self.needs_references else {}
+        return Signature({**refs, **self.definition()}, self.provenance())
+
+
+class Cache(Protocol):
+    """A content-addressed store of texts that outlives a run."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, str]: ...
+    def put(self, items: Mapping[str, str]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """Where a run was logged."""
+
+    run_id: str
+    uri: str
+    where: str
+    """For people: the page or the store."""
+
+
+class Tracker(Protocol):
+    """Logs a finished run folder; the folder stays the truth."""
+
+    experiment: str
+
+    def log(self, run: RunResult, group: str | None) -> Tracked | None: ...
+
+
+class Progress(Protocol):
+    """A stage that can take over a second."""
+
+    def __call__(self, stage: str, total: int) -> Step: ...
+
+
+class Step(Protocol):
+    def __enter__(self) -> Step: ...
+    def __exit__(self, *exc: object) -> None: ...
+    def advance(self, n: int = 1) -> None: ...
