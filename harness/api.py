@@ -191,7 +191,7 @@ def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
         found = "the ids are the same but sources, references, metadata or their order differ"
     return (
         f"{run.name} and {other.name} are runs on different data: {run.name} has {len(mine)} examples of "
-        f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {found}; expected at least two runs on the same data"
+        f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {found}; expected two or more runs on the same data"
     )
 
 

@@ -55,10 +55,12 @@ def _task(composed: DictConfig) -> str:
     try:
         result = runner.run(job(composed), bars(composed.progress))
     except HarnessError as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        print(f"harness: {error}", file=sys.stderr)
         if many:  # Hydra goes on with the other cells and raises the first error at the end
-            print(f"harness: {error}", file=sys.stderr)
             raise _Said(error) from error
-        raise
+        sys.exit(1)
     print_run(result)
     return str(result.path)
 
@@ -104,7 +106,7 @@ def _build(spec: Any, where: str) -> Any:
     return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where)
 
 
-class Summary(Callback):
+class Summary(Callback):  # type: ignore[misc]  # hydra has no types
     """Around a multirun: its cells share a group, and a table of all of them ends it."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
@@ -119,15 +121,11 @@ class Summary(Callback):
         from harness.api import load_run
         from harness.report.terminal import console, print_summary
         from harness.runner import RUNS
-        from harness.store.folder import read_manifest
+        from harness.store.folder import stored_runs
 
         (Path(config.hydra.sweep.dir) / "multirun.yaml").unlink(missing_ok=True)  # unmasked; each run has its own
         below = Path(config.output_dir) if config.output_dir else RUNS
-        folders = sorted(
-            path.parent
-            for path in below.rglob("manifest.json")
-            if (read_manifest(path.parent) or {}).get("group") == config.group
-        )
+        folders = sorted(path for path, manifest in stored_runs(below) if manifest.get("group") == config.group)
         print_summary([load_run(folder) for folder in folders])
         console().print(f"compare  harness compare {' '.join(map(str, folders))}", soft_wrap=True)
 
@@ -165,18 +163,19 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         name = wrong[1]
         valid = _valid_names(name, arguments)
         parent = name.rpartition(".")[0]
-        beside = sorted(n.removeprefix(f"{parent}.") for n in valid if n.rpartition(".")[0] == parent)
+        beside = sorted({n.removeprefix(f"{parent}.") for n in valid if n.rpartition(".")[0] == parent})
         hint = core.nearest(name, valid)
         listed = f"; {parent or 'the top level'} has: {', '.join(beside)}" if beside else ""
         return f"{name} is not in the config{hint}{listed}"
-    choice = re.search(r"Could not find '([^']+)/([^'/]+)'", text)
+    choice = re.search(r"(?:Could not find|Could not load) '([^']+)/([^'/]+)'", text)
     if choice:
         group, name = choice.groups()
         options = GlobalHydra.instance().config_loader().get_group_options(group)
         if options:
             return f"{group}={name} is not a choice{core.nearest(name, options)}; {group} has: {', '.join(options)}"
     cause = f"\n{error.__cause__}" if error.__cause__ is not None else ""
-    lines = [line for line in (text + cause).splitlines() if not line.strip().startswith(("full_key", "object_type"))]
+    noise = ("full_key", "object_type", "reference_type", "See https")
+    lines = [line for line in (text + cause).splitlines() if line.strip() and not line.strip().startswith(noise)]
     return "\n".join(lines)
 
 

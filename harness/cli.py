@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
     compare = commands.add_parser("compare", help="paired comparison of stored runs")
-    compare.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, a run's name (the newest) or MLflow run id")
+    compare.add_argument(
+        "runs", nargs="+", metavar="RUN", help="a run folder, a run's name (the newest) or MLflow run id"
+    )
     compare.add_argument("--baseline", metavar="RUN", help="compare each run with this one; without it, all pairs")
     compare.add_argument("--test", choices=("bootstrap", "randomization"), default="bootstrap")
     compare.add_argument("--level", type=float, default=0.95, help="confidence level (default: %(default)s)")

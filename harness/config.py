@@ -158,7 +158,9 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
     path = folder / f"{name}.yaml"
     if not path.exists():
         known = sorted(p.stem for p in folder.glob("*.yaml"))
-        raise HarnessError(f"the metric {name!r} is not known{nearest(name, known)}; expected one of {', '.join(known)}")
+        raise HarnessError(
+            f"the metric {name!r} is not known{nearest(name, known)}; expected one of {', '.join(known)}"
+        )
     content = yaml.safe_load(path.read_text())
     specs: dict[str, dict[str, Any]] = {}
     for other in content.pop("defaults", []):

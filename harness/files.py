@@ -3,8 +3,8 @@
 Beside `types` this is the only module that every room may import: data sets and stored predictions come in the same
 formats and deserve the same messages.
 
-Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the other
-characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files against each other.
+Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the
+other characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 line = raw.decode()
             except UnicodeDecodeError as error:
                 byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
-                raise HarnessError(f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text") from None
+                raise HarnessError(
+                    f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text"
+                ) from None
             if "\0" in line:
                 raise HarnessError(
                     f"{path} line {number} has a NUL character at position {line.index(chr(0)) + 1}; expected text"

@@ -46,9 +46,7 @@ class Postprocess:
         try:
             self.pattern = re.compile(extract, re.DOTALL) if extract is not None else None
         except re.error as error:
-            raise HarnessError(
-                f"postprocess.extract={extract!r} is not a regular expression: {error}"
-            ) from None
+            raise HarnessError(f"postprocess.extract={extract!r} is not a regular expression: {error}") from None
         self.tags = list(reasoning)
         self.which, self.no_match = which, no_match
         self.form, self.lowercase, self.strip = normalize, lowercase, strip

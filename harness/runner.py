@@ -1,4 +1,4 @@
-"""The flow: data set -> system -> postprocess -> metrics -> statistics -> scores with intervals -> run folder -> tracking.
+"""The flow: data set -> system -> postprocess -> metrics -> statistics -> scores -> run folder -> tracking.
 
 Outputs are looked up in the run folder's journal, then in the shared cache; only what is in neither is generated, batch
 by batch, each batch on disk before the next begins. Rows of statistics are reused when nothing they depend on changed.
@@ -115,11 +115,14 @@ def run(job: Job, progress: Progress) -> RunResult:
     return result
 
 
-def read_examples(dataset: Dataset, limit: int | None, advance: Any = lambda n: None) -> tuple[list[Example], list[str]]:
+def read_examples(
+    dataset: Dataset, limit: int | None, advance: Any = lambda n: None
+) -> tuple[list[Example], list[str]]:
     """(the examples to evaluate, the ids of all)."""
     if limit is not None and limit < 1:
         raise HarnessError(f"limit={limit}; expected at least 1")
-    examples, ids = [], []
+    examples: list[Example] = []
+    ids: list[str] = []
     for example in dataset.examples():
         ids.append(example.id)
         if limit is None or len(examples) < limit:
@@ -284,9 +287,7 @@ def manifest(job: Job, result: RunResult, started: str) -> dict[str, Any]:
             "cluster": result.cluster,
         },
         "system": {"name": result.system, "key": job.system.key()},
-        "metrics": {
-            name: {"signature": str(one.signature), "key": one.key} for name, one in result.statistics.items()
-        },
+        "metrics": {name: {"signature": str(one.signature), "key": one.key} for name, one in result.statistics.items()},
         "seed": job.stats["seed"],
         "harness": harness.__version__,
         "packages": {name: found for name in PACKAGES if (found := _version(name))},

@@ -37,9 +37,7 @@ class Bleu(Metric):
         effective_order: bool = False,
     ) -> None:
         if smooth_method not in SMOOTHING:
-            raise HarnessError(
-                f"metrics.bleu.smooth_method={smooth_method}; expected one of {', '.join(SMOOTHING)}"
-            )
+            raise HarnessError(f"metrics.bleu.smooth_method={smooth_method}; expected one of {', '.join(SMOOTHING)}")
         if not 1 <= max_order <= 9:
             raise HarnessError(f"metrics.bleu.max_order={max_order}; expected 1 to 9")
         self.tokenize, self.lowercase = tokenize, lowercase
@@ -112,8 +110,8 @@ class Bleu(Metric):
         matched = sums[..., 2 : 2 + order]
         correct, total = matched.copy(), sums[..., 2 + order : 2 + 2 * order].copy()
         if self.smooth_method == "add-k":
-            correct[..., 1:] += self.smooth_value
-            total[..., 1:] += self.smooth_value
+            correct[..., 1:] += self.smooth_value or 0.0
+            total[..., 1:] += self.smooth_value or 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             penalty = np.where(sys_len < ref_len, np.exp(1 - ref_len / sys_len), 1.0)
             precisions = np.zeros_like(correct)

@@ -30,9 +30,7 @@ class Rouge(Metric):
     def __init__(self, types: Sequence[str] = DEFAULT, stemmer: bool = False) -> None:
         for type_ in types:
             if not _TYPE.fullmatch(type_):
-                raise HarnessError(
-                    f"metrics.rouge.types has {type_!r}; expected rouge1 to rouge9, rougeL or rougeLsum"
-                )
+                raise HarnessError(f"metrics.rouge.types has {type_!r}; expected rouge1 to rouge9, rougeL or rougeLsum")
         if not types:
             raise HarnessError(f"metrics.rouge.types is empty; expected for instance [{','.join(DEFAULT)}]")
         self.types = tuple(dict.fromkeys(types))

@@ -73,7 +73,9 @@ def print_summary(runs: Sequence[RunResult]) -> None:
         some = list(group)
         names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
         level = next(iter(some[0].scores.values())).level
-        table = _table(("system", "left"), *((name, "right") for name in names), title=f"{dataset}, {level:.0%} intervals")
+        table = _table(
+            ("system", "left"), *((name, "right") for name in names), title=f"{dataset}, {level:.0%} intervals"
+        )
         for run in some:
             estimates, bounds = [], []
             for name in names:
@@ -146,9 +148,9 @@ def sentence(rows: Sequence[Comparison]) -> str:
     if not parts:
         return (
             f"{first.system} and {first.baseline} cannot be told apart; "
-            f"smallest difference that {first.n} units would show: {reach}."
+            f"smallest detectable difference at n = {first.n}: {reach}."
         )
-    return f"{said}; not distinguishable on the rest (smallest difference that {first.n} units would show: {reach})."
+    return f"{said}; not distinguishable on the rest (smallest detectable difference at n = {first.n}: {reach})."
 
 
 def _and(items: Sequence[str]) -> str:

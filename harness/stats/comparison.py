@@ -83,7 +83,7 @@ def _group(
     for baseline, system in group:
         for name, mine in system.statistics.items():
             theirs = baseline.statistics[name]
-            keep = ~(np.isnan(mine.rows).any(1) | np.isnan(theirs.rows).any(1))
+            keep = np.asarray(~(np.isnan(mine.rows).any(1) | np.isnan(theirs.rows).any(1)))
             pair = _Pair(
                 mine.metric,
                 by_cluster(np.where(keep[:, None], theirs.rows, 0.0), codes),

@@ -29,7 +29,7 @@ def scores(
     check_options(resamples, level, method, seed)
     found: dict[str, Score] = {}
     for one in statistics:
-        keep = ~np.isnan(one.rows).any(axis=1)
+        keep = np.asarray(~np.isnan(one.rows).any(axis=1))
         codes = cluster_codes([c for c, k in zip(clusters, keep, strict=True) if k] if clusters is not None else None)
         rows = by_cluster(one.rows[keep], codes)
         estimates, lows, highs, note = _bounds(one, rows, resamples, level, method, seed)

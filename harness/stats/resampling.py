@@ -45,9 +45,7 @@ def draws(n: int, resamples: int, seed: int, purpose: str) -> Iterator[Array]:
         yield np.bincount(picks.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)[:used]
 
 
-def replicates(
-    samples: Sequence[tuple[Metric, Array]], resamples: int, seed: int, purpose: str
-) -> list[Array]:
+def replicates(samples: Sequence[tuple[Metric, Array]], resamples: int, seed: int, purpose: str) -> list[Array]:
     """Bootstrap replicates (resamples, s) of each (metric, rows (n, k)), on shared counts."""
     n = len(samples[0][1])
     parts: list[list[Array]] = [[] for _ in samples]

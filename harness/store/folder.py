@@ -1,11 +1,11 @@
 """The run folder: what a run leaves, and how it is read back.
 
-    scores.json         every score with its interval
-    examples.parquet    one row for each example: texts, error, metadata, a column a score
-    statistics.parquet  the rows of summable statistics; its metadata says which metric and options can score them
-    config.yaml         the composed config, secrets masked
-    manifest.json       what made it: content keys, signatures, versions, git commit, seed, machine, times
-    outputs.jsonl       the journal of generated outputs
+scores.json         every score with its interval
+examples.parquet    one row for each example: texts, error, metadata, a column a score
+statistics.parquet  the rows of summable statistics; its metadata says which metric and options can score them
+config.yaml         the composed config, secrets masked
+manifest.json       what made it: content keys, signatures, versions, git commit, seed, machine, times
+outputs.jsonl       the journal of generated outputs
 """
 
 from __future__ import annotations
@@ -93,9 +93,7 @@ def _metadata_column(values: list[Any]) -> Any:
         return pa.array([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
 
 
-def write(
-    folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str
-) -> None:
+def write(folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str) -> None:
     """Writes the folder; each file is replaced whole, the scores last."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -228,13 +226,20 @@ def read(folder: Path, build: Build) -> RunResult:
     )
 
 
+def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """(folder, manifest) of every finished run one or two levels below `runs`."""
+    for pattern in ("*/manifest.json", "*/*/manifest.json"):
+        for path in runs.glob(pattern):
+            manifest = read_manifest(path.parent)
+            if manifest is not None and (path.parent / "scores.json").exists():
+                yield path.parent, manifest
+
+
 def find(runs: Path, name: str) -> Path | None:
     """The newest finished run of that name, or the one with that MLflow run id, below `runs`."""
-    found: list[tuple[str, Path]] = []
-    for path in runs.rglob("manifest.json"):
-        manifest = read_manifest(path.parent)
-        if manifest is None or not (path.parent / "scores.json").exists():
-            continue
-        if name in (manifest.get("name"), (manifest.get("mlflow") or {}).get("run_id"), path.parent.name):
-            found.append((manifest.get("ended") or "", path.parent))
+    found = [
+        (manifest["ended"], path)
+        for path, manifest in stored_runs(runs)
+        if name in (manifest["name"], (manifest.get("mlflow") or {}).get("run_id"), path.name)
+    ]
     return max(found)[1] if found else None

@@ -97,12 +97,10 @@ class HuggingFace(System):
         import jinja2
 
         try:
-            return self._template.render(**example.metadata, id=example.id, source=example.source)
+            return str(self._template.render(**example.metadata, id=example.id, source=example.source))
         except jinja2.UndefinedError as error:
             fields = ", ".join(["id", "source", *example.metadata])
-            raise HarnessError(
-                f"system.prompt: {error} in example {example.id!r}; expected one of: {fields}"
-            ) from None
+            raise HarnessError(f"system.prompt: {error} in example {example.id!r}; expected one of: {fields}") from None
 
     @cached_property
     def _template(self) -> Any:

