@@ -82,19 +82,25 @@ def _metrics(metrics: Sequence[str | Mapping[str, Any] | Metric]) -> dict[str, M
     chosen: dict[str, Metric] = {}
     for metric in metrics:
         if isinstance(metric, str):
-            metric = dict.fromkeys(config.metric_specs(metric), {})
-        if not isinstance(metric, Mapping):
+            specs = config.metric_specs(metric)
+        elif isinstance(metric, Mapping):
+            specs = {name: _with_options(name, options) for name, options in metric.items()}
+        else:
             chosen[metric.name] = metric
             continue
-        for name, options in metric.items():
-            specs = config.metric_specs(name)
-            if name not in specs:
-                raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")
-            spec = {**specs[name], **(options or {})}
-            chosen[name] = config.build(spec.pop("_target_"), spec, f"metrics.{name}")
+        for name, spec in specs.items():
+            options = {k: v for k, v in spec.items() if k != "_target_"}
+            chosen[name] = config.build(spec["_target_"], options, f"metrics.{name}")
     if not chosen:
         raise HarnessError("metrics is empty; expected at least one metric")
     return chosen
+
+
+def _with_options(name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    specs = config.metric_specs(name)
+    if name not in specs:
+        raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")
+    return {**specs[name], **(options or {})}
 
 
 def load_run(path: str | Path) -> RunResult:
@@ -191,7 +197,8 @@ def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
         found = "the ids are the same but sources, references, metadata or their order differ"
     return (
         f"{run.name} and {other.name} are runs on different data: {run.name} has {len(mine)} examples of "
-        f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {found}; expected two or more runs on the same data"
+        f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {found}; "
+        "expected two or more runs on the same data"
     )
 
 

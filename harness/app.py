@@ -36,7 +36,7 @@ log = logging.getLogger("harness")
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
     sys.path.insert(0, os.getcwd())  # plug-ins of the user's own
-    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
     store = ConfigStore.instance()
     store.store(name="core", node=core.Config)
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
@@ -61,7 +61,7 @@ def _task(composed: DictConfig) -> str:
         if many:  # Hydra goes on with the other cells and raises the first error at the end
             raise _Said(error) from error
         sys.exit(1)
-    print_run(result)
+    print_run(result, scores=not many)
     return str(result.path)
 
 

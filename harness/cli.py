@@ -81,7 +81,7 @@ def _compare(options: Any) -> None:
 
     from harness.api import compare
 
-    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
     settings = {name: getattr(options, name) for name in ("test", "resamples", "level", "seed")}
     rows = compare(options.runs, baseline=options.baseline, **settings)
     if options.json:

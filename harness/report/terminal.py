@@ -45,7 +45,7 @@ def interval(score: Score, digits: int) -> str:
     return f"[{number(score.low, digits)}, {number(score.high, digits)}]"
 
 
-def print_run(run: RunResult) -> None:
+def print_run(run: RunResult, scores: bool = True) -> None:
     """The score table of one run, where it is kept and where it was logged."""
     out = console()
     some = next(iter(run.scores.values()))
@@ -58,7 +58,8 @@ def print_run(run: RunResult) -> None:
         shown = name if score.headline else f"  {name}"
         table.add_row(shown, number(score.estimate, digits), interval(score, digits), style=style)
     out.print(f"[bold]{run.name}[/]  {len(run.examples)} examples{failed}{units}", markup=True)
-    out.print(table)
+    if scores:
+        out.print(table)
     out.print(f"run folder  {run.path}", soft_wrap=True)
     logged = run.manifest.get("mlflow")
     if logged:

@@ -11,7 +11,9 @@ the greedy choice can flip with them: `system.batch_size=1` rules that out. The 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -135,7 +137,8 @@ class HuggingFace(System):
             config = transformers.AutoConfig.from_pretrained(where, **source)
             kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
             tokenizer = transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **source)
-            model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
+            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
+                model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
         except (OSError, ValueError, ImportError) as error:
             raise HarnessError(
                 f"system.model={self.model} cannot be loaded: {str(error).strip()}\n"

@@ -1,0 +1,81 @@
+"""Shared by all tests: no model hub, and the command line in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.pop("MLFLOW_TRACKING_URI", None)
+os.environ.pop("HYDRA_FULL_ERROR", None)
+
+import pytest
+
+from harness.types import Example
+
+
+@dataclass
+class Called:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
+    """`harness ARGUMENTS…` called in an empty folder, in this process."""
+    from harness.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["harness"])
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+
+    def call(*arguments: str) -> Called:
+        capsys.readouterr()
+        code = 0
+        try:
+            main(list(arguments))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        captured = capsys.readouterr()
+        return Called(code, captured.out, captured.err)
+
+    return call
+
+
+def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+ROWS = [
+    {"id": "a", "source": "The cat sat.", "references": ["the cat sat down", "a cat was sitting"], "topic": "pets"},
+    {"id": "b", "source": "It rains.", "references": ["it is raining", "rain falls"], "topic": "weather"},
+    {"id": "c", "source": "Dogs bark loudly.", "references": ["dogs bark", "the dogs are loud"], "topic": "pets"},
+    {
+        "id": "d",
+        "source": "Snow fell all night.",
+        "references": ["it snowed all night", "snow fell"],
+        "topic": "weather",
+    },
+]
+GOOD = ["the cat sat down", "it is raining", "dogs bark", "snow fell all night"]
+BAD = ["a dog stood up", "it is raining", "cats meow loudly", "sun shone at noon"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """dev.jsonl with four examples, good.jsonl and bad.jsonl with outputs for them."""
+    write_jsonl(tmp_path / "dev.jsonl", ROWS)
+    for name, outputs in (("good", GOOD), ("bad", BAD)):
+        rows = [{"id": row["id"], "output": output} for row, output in zip(ROWS, outputs, strict=True)]
+        write_jsonl(tmp_path / f"{name}.jsonl", rows)
+    return tmp_path
+
+
+def example(id_: str = "1", source: str | None = "s", *references: str, **metadata: Any) -> Example:
+    return Example(id_, source, references, metadata)

@@ -1,0 +1,110 @@
+"""The engine: counts, replicates, clusters, and that nothing else changes the bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from harness.metrics.bleu import Bleu
+from harness.metrics.rouge import Rouge
+from harness.stats.resampling import by_cluster, cluster_codes, draws, generator, jackknife, replicates
+from harness.types import Array, Metric
+
+
+def rouge_rows(n: int, seed: int = 0) -> Array:
+    rows = np.random.default_rng(seed).random((n, 4))
+    rows[:, 3] = 1
+    return rows
+
+
+ROUGE = Rouge(["rouge1"])
+
+
+@pytest.mark.parametrize(("n", "resamples"), [(1, 100), (7, 100), (300, 1000), (30_000, 300)])
+def test_counts_sum_to_n(n: int, resamples: int) -> None:
+    parts = list(draws(n, resamples, 1, "x"))
+    assert sum(len(part) for part in parts) == resamples
+    assert all((part.sum(1) == n).all() for part in parts)
+
+
+def test_counts_are_multinomial() -> None:
+    """Mean 1, variance 1 - 1/n, covariance -1/n: what resampling n of n with replacement gives."""
+    counts = np.concatenate(list(draws(10, 40_000, 3, "x")))
+    assert counts.mean(0) == pytest.approx(np.ones(10), abs=0.03)
+    assert np.cov(counts.T) == pytest.approx(np.eye(10) - 0.1, abs=0.03)
+
+
+def test_randomness_by_seed_and_purpose() -> None:
+    def first(seed: int, purpose: str) -> float:
+        return float(generator(seed, purpose, 0).random())
+
+    assert first(1, "a") == first(1, "a")
+    assert len({first(1, "a"), first(2, "a"), first(1, "b")}) == 3
+
+
+def test_replicates_do_not_depend_on_other_metrics() -> None:
+    rows, more = rouge_rows(50), np.random.default_rng(1).integers(1, 9, (50, 14)).astype(float)
+    alone = replicates([(ROUGE, rows)], 500, 7, "x")[0]
+    together = replicates([(Bleu(), more), (ROUGE, rows)], 500, 7, "x")[1]
+    assert alone.tobytes() == together.tobytes()
+
+
+def test_bytes_do_not_depend_on_threads() -> None:
+    code = (
+        "import numpy as np, hashlib; from tests.stats.test_resampling import *; "
+        "print(hashlib.sha256(replicates([(ROUGE, rouge_rows(3000))], 600, 7, 'x')[0].tobytes()).hexdigest())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**__import__("os").environ, "OPENBLAS_NUM_THREADS": n}
+        ).stdout
+        for n in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+def test_a_replicate_is_the_score_of_the_resampled_rows() -> None:
+    rows = rouge_rows(20)
+    counts = next(iter(draws(20, 100, 5, "x")))
+    replicated = replicates([(ROUGE, rows)], 100, 5, "x")[0]
+    resampled = np.repeat(rows, counts[3].astype(int), axis=0)
+    assert replicated[3] == pytest.approx(resampled[:, :3].mean(0))
+
+
+def test_jackknife_leaves_one_out() -> None:
+    rows = rouge_rows(6)
+    expected = [np.delete(rows, i, 0)[:, :3].mean(0) for i in range(6)]
+    assert jackknife(ROUGE, rows) == pytest.approx(np.array(expected))
+
+
+class Median(Metric):
+    """No function of a sum: the wider seam."""
+
+    name, columns, score_names = "median", ("value",), ("median",)
+
+    def statistics(self, outputs, references, sources):  # type: ignore[no-untyped-def]
+        return np.array([[float(len(text))] for text in outputs])
+
+    def score(self, sums: Array) -> Array:
+        return sums
+
+    def score_weighted(self, weights: Array, rows: Array) -> Array:
+        return np.array([[np.median(np.repeat(rows[:, 0], w.astype(int)))] for w in weights])
+
+
+def test_what_is_no_function_of_a_sum() -> None:
+    rows = np.arange(1.0, 8.0)[:, None]
+    assert jackknife(Median(), rows)[0, 0] == 4.5
+    replicated = replicates([(Median(), rows)], 200, 1, "x")[0]
+    assert set(replicated[:, 0]) <= set(range(1, 8))
+
+
+def test_clusters_are_summed() -> None:
+    codes = cluster_codes(["x", "y", "x", None])
+    assert codes is not None
+    assert codes.tolist() == [0, 1, 0, 2]
+    assert by_cluster(np.array([[1.0], [2.0], [3.0], [4.0]]), codes).tolist() == [[4.0], [2.0], [4.0]]
+    assert cluster_codes(None) is None

@@ -1,0 +1,68 @@
+"""The direction of imports: rooms know `types` and `files`, never each other; `runner`, `api` and `cli` tie them together."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "harness"
+ROOMS = ("datasets", "systems", "metrics", "stats", "store", "tracking", "report")
+LEAVES = {"harness.types", "harness.files"}
+HEAVY = ("torch", "transformers", "datasets", "mlflow", "sumy")
+
+
+def imported(path: Path, top_level_only: bool = False) -> set[str]:
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def local(names: set[str]) -> set[str]:
+    """Modules of this package among the imported names."""
+    modules = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts) for p in PACKAGE.rglob("*.py")}
+    modules |= {m.removesuffix(".__init__") for m in modules}
+    return {name for name in names if name in modules and name != "harness"}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_no_other_room(room: str) -> None:
+    files = list((PACKAGE / room).rglob("*.py"))
+    assert files
+    for path in files:
+        own = {name for name in local(imported(path)) if name.startswith(f"harness.{room}")}
+        assert local(imported(path)) - own <= LEAVES, path
+
+
+def test_types_imports_nothing_local() -> None:
+    assert local(imported(PACKAGE / "types.py")) == set()
+
+
+def test_files_imports_types_only() -> None:
+    assert local(imported(PACKAGE / "files.py")) == {"harness.types"}
+
+
+def test_only_tracking_imports_mlflow() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        names = {name.split(".")[0] for name in imported(path)}
+        assert "mlflow" not in names or path.parent.name == "tracking", path
+
+
+def test_only_the_application_knows_hydra() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        names = {name.split(".")[0] for name in imported(path)}
+        assert not names & {"hydra", "omegaconf"} or path.name == "app.py", path
+
+
+def test_heavy_packages_are_imported_where_used_only() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        names = {name.split(".")[0] for name in imported(path, top_level_only=True)}
+        assert not names & set(HEAVY), path
