@@ -40,9 +40,22 @@ def run(arguments: list[str]) -> None:
     store = ConfigStore.instance()
     store.store(name="core", node=core.Config)
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
-    sys.argv = ["harness run", *arguments]
+    sys.argv = ["harness run", *_flags_first(arguments)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
     _report(main, arguments)
+
+
+VALUED = ("--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
+
+
+def _flags_first(arguments: list[str]) -> list[str]:
+    """Hydra's parser refuses overrides on both sides of a flag; people type them so."""
+    flags: list[str] = []
+    overrides: list[str] = []
+    for i, argument in enumerate(arguments):
+        belongs = argument.startswith("-") or (i > 0 and arguments[i - 1] in VALUED)
+        (flags if belongs else overrides).append(argument)
+    return flags + overrides
 
 
 def _task(composed: DictConfig) -> str:

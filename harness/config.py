@@ -78,8 +78,7 @@ def key(config: Mapping[str, Any]) -> str:
 def build(target: str, options: Mapping[str, Any], where: str = "") -> Any:
     """Calls what `_target_` names with the options, after checking them; the only place where plug-ins are made."""
     made = locate(target, where)
-    check_options(made, options, where or target)
-    return made(**options)
+    return made(**checked(made, options, where or target))
 
 
 def locate(target: str, where: str = "") -> Any:
@@ -94,10 +93,11 @@ def locate(target: str, where: str = "") -> Any:
         ) from None
 
 
-def check_options(made: Any, options: Mapping[str, Any], where: str) -> None:
+def checked(made: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The options, if they fit the signature; a whole number given for a text (`dataset.name=2024`) is its text."""
     parameters = inspect.signature(made).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return
+        return dict(options)
     for option in options:
         if option not in parameters:
             raise HarnessError(
@@ -107,9 +107,13 @@ def check_options(made: Any, options: Mapping[str, Any], where: str) -> None:
         if parameter.default is parameter.empty and option not in options:
             raise HarnessError(f"{where}.{option} is not set; expected {where}.{option}=…")
     hints = typing.get_type_hints(made.__init__ if inspect.isclass(made) else made)
+    found = dict(options)
     for option, value in options.items():
         if option in hints and not _fits(value, hints[option]):
-            raise HarnessError(f"{where}.{option} is {value!r}; expected {_readable(hints[option])}")
+            if type(value) is not int or not _fits(str(value), hints[option]):
+                raise HarnessError(f"{where}.{option} is {value!r}; expected {_readable(hints[option])}")
+            found[option] = str(value)
+    return found
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -17,17 +17,12 @@ def console() -> Console:
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=240, no_color=True)
 
 
-def number(value: float | None, digits: int | None = None) -> str:
-    """Two digits for scores out of 100, four for those out of 1."""
-    if value is None:
-        return "–"
-    if digits is None:
-        digits = 2 if abs(value) >= 1.5 else 4
-    return f"{value:.{digits}f}"
+def number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def digits_of(scores: Mapping[str, Score], name: str) -> int:
-    """The same number of digits for a score, its bounds and its sub-scores."""
+    """Two digits for scores out of 100, four for those out of 1: the same for a score, its bounds and sub-scores."""
     family = [s for n, s in scores.items() if n.partition(".")[0] == name.partition(".")[0]]
     return 2 if any(abs(x or 0.0) >= 1.5 for s in family for x in (s.estimate, s.low, s.high)) else 4
 
@@ -102,7 +97,7 @@ def print_comparisons(rows: Sequence[Comparison], level: float, test: str) -> No
         )  # fmt: skip
         before = None
         for row in some:
-            digits = 2 if max(abs(row.baseline_estimate or 0), abs(row.system_estimate or 0)) >= 1.5 else 4
+            digits = _digits(row)
             pair = (row.system, row.baseline) if (row.system, row.baseline) != before else ("", "")
             before = (row.system, row.baseline)
             style = {"better": "green", "worse": "red"}.get(row.verdict)
@@ -126,6 +121,10 @@ def _units(rows: Sequence[Comparison]) -> str:
     return f"n = {shown}" + (f", up to {excluded} examples excluded" if excluded else "")
 
 
+def _digits(row: Comparison) -> int:
+    return 2 if max(abs(row.baseline_estimate or 0), abs(row.system_estimate or 0)) >= 1.5 else 4
+
+
 def _p(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
@@ -145,7 +144,7 @@ def sentence(rows: Sequence[Comparison]) -> str:
     said = f"{first.system} is {' and '.join(parts)}" if parts else ""
     if not unclear:
         return f"{said}."
-    reach = _and([f"{row.score} {number(row.smallest_detectable)}" for row in unclear])
+    reach = _and([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
     if not parts:
         return (
             f"{first.system} and {first.baseline} cannot be told apart; "

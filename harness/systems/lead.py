@@ -18,7 +18,7 @@ VERSION = 1
 class Lead(System):
     name = "lead"
 
-    def __init__(self, sentences: int = 1) -> None:
+    def __init__(self, sentences: int = 3) -> None:
         self.sentences = sentences
 
     def key(self) -> str:

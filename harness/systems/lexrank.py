@@ -31,7 +31,7 @@ class _Tokenizer:
 class LexRank(System):
     name = "lexrank"
 
-    def __init__(self, sentences: int = 1, threshold: float = 0.02) -> None:
+    def __init__(self, sentences: int = 2, threshold: float = 0.02) -> None:
         """`threshold`: sentences more similar than this are neighbours. sumy's own 0.1 leaves the few sentences of a
         short text without any, so that the first one always wins."""
         self.sentences, self.threshold = sentences, threshold

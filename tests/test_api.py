@@ -1,0 +1,115 @@
+"""The Python interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+
+import harness
+from harness.metrics.rouge import Rouge
+from tests.conftest import BAD, GOOD, ROWS, Called
+
+REFERENCES = [row["references"] for row in ROWS]
+
+
+def test_evaluate() -> None:
+    result = harness.evaluate(outputs=GOOD, references=REFERENCES, metrics=["bleu", "rouge"], resamples=500)
+    streams = [[refs[i] for refs in REFERENCES] for i in range(2)]
+    bleu = result.scores["bleu"]
+    assert bleu.estimate == pytest.approx(sacrebleu.corpus_bleu(GOOD, streams).score)
+    assert bleu.low is not None and bleu.high is not None and bleu.low <= bleu.estimate <= bleu.high  # noqa: PT018
+    assert bleu.headline
+    assert not result.scores["bleu.p1"].headline
+    assert list(result.examples["output"]) == GOOD
+    assert result.statistics["bleu"].rows.shape == (4, 14)
+
+
+def test_metrics_by_name_options_and_object() -> None:
+    result = harness.evaluate(GOOD, REFERENCES, [{"bleu": {"tokenize": "char"}}, Rouge(["rougeL"])], resamples=0)
+    assert "tok:char" in result.scores["bleu"].signature
+    assert set(result.statistics) == {"bleu", "rouge"}
+    assert result.scores["rougeL"].low is None
+    assert set(harness.evaluate(GOOD, REFERENCES, "lexical", resamples=0).statistics) == {"bleu", "rouge"}
+
+
+def test_one_reference_as_a_string_and_null_references() -> None:
+    one = harness.evaluate(["a b"], ["a b"], ["rouge"], resamples=0)
+    assert one.scores["rougeL"].estimate == 1
+    two = harness.evaluate(["a b"], [["x", None, "a b"]], ["rouge"], resamples=0)  # type: ignore[list-item]
+    assert two.scores["rougeL"].estimate == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"outputs": [], "references": []}, "outputs is empty"),
+        ({"outputs": ["a"], "references": []}, "references has 0 items; expected 1, one for each output"),
+        ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 items; expected 2"),
+        ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string"),
+        ({"outputs": ["a"], "references": [[]]}, "1 of 1 examples have no references"),
+        ({"outputs": ["a"], "references": ["a"], "metrics": ["bluer"]}, "the metric 'bluer' is not known"),
+        ({"outputs": ["a"], "references": ["a"], "metrics": []}, "metrics is empty"),
+        (
+            {"outputs": ["a"], "references": ["a"], "metrics": [{"bleu": {"tok": 1}}]},
+            "metrics.bleu.tok is not an option",
+        ),
+        (
+            {"outputs": ["a"], "references": ["a"], "metrics": [{"lexical": {}}]},
+            "'lexical' is a suite and takes no options",
+        ),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, object], expected: str) -> None:
+    with pytest.raises(harness.HarnessError, match=expected):
+        harness.evaluate(**{"metrics": ["bleu"], **arguments})  # type: ignore[arg-type]
+
+
+def test_load_and_compare(files: Path, cli: Callable[..., Called]) -> None:
+    arguments = (
+        "run",
+        "dataset=file",
+        "dataset.path=dev.jsonl",
+        "system=predictions",
+        "metrics=lexical",
+        "tracking=none",
+    )
+    for name in ("good", "bad"):
+        assert cli(*arguments, f"system.path={name}.jsonl").code == 0
+    run_a, run_b = harness.load_run("dev-bad"), harness.load_run("dev-good")
+    assert run_b.path is not None
+    assert harness.load_run(run_b.path).scores == run_b.scores
+    fresh = harness.evaluate(GOOD, REFERENCES, ["lexical"])
+    assert run_b.scores == fresh.scores
+    assert np.array_equal(run_b.statistics["bleu"].rows, fresh.statistics["bleu"].rows)
+    rows = harness.compare([run_a, run_b], baseline=run_a, resamples=500)
+    assert {(row.baseline, row.system) for row in rows} == {("dev-bad", "dev-good")}
+    memory = [
+        harness.evaluate(o, REFERENCES, ["lexical"], name=n, ids=list("abcd"))
+        for o, n in ((BAD, "bad"), (GOOD, "good"))
+    ]
+    assert [row.difference for row in harness.compare(memory, resamples=500)] == [row.difference for row in rows]
+
+
+def test_runs_are_grouped_by_data(files: Path, cli: Callable[..., Called]) -> None:
+    """Two data sets with two systems each: pairs within a data set only, the baseline found by its system."""
+    (files / "test.jsonl").write_text((files / "dev.jsonl").read_text().replace("snow", "hail"))
+    arguments = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl,test.jsonl", "system=predictions")
+    done = cli(*arguments, "system.path=good.jsonl,bad.jsonl", "metrics=bleu", "tracking=none")
+    assert done.code == 0, done.err
+    runs = [f"{data}-{system}" for data in ("dev", "test") for system in ("good", "bad")]
+    rows = harness.compare(runs, baseline="dev-bad", resamples=200)
+    assert [(row.dataset, row.baseline, row.system) for row in rows] == [
+        ("dev", "dev-bad", "dev-good"), ("test", "test-bad", "test-good"),
+    ]  # fmt: skip
+    with pytest.raises(harness.HarnessError, match="different data"):
+        harness.compare(runs[:3], baseline="dev-bad")
+    assert len(harness.compare(runs, resamples=200)) == 2
+
+
+def test_unknown_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'evalute'"):
+        harness.evalute  # noqa: B018

@@ -1,0 +1,141 @@
+"""The commands as a person calls them, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "transformers", "datasets", "mlflow")
+
+
+def harness(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=cwd, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300,
+    )  # fmt: skip
+
+
+def imported_by(code: str, cwd: Path) -> set[str]:
+    code += "\nimport sys; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True)
+    return {line.split(".")[0] for line in done.stdout.splitlines()}
+
+
+def test_help_shows_what_a_person_would_type(tmp_path: Path) -> None:
+    shown = harness("--help", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl" in shown.stdout
+    run = harness("run", "--help", cwd=tmp_path)
+    assert run.returncode == 0
+    assert "harness run --multirun" in run.stdout
+    assert "system: huggingface, lead, lexrank, predictions, smollm2" in run.stdout
+    assert list(tmp_path.iterdir()) == []
+    script = subprocess.run([Path(sys.executable).parent / "harness", "--help"], capture_output=True, text=True)
+    assert script.stdout == shown.stdout
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = "import harness.cli\ntry: harness.cli.main(['--help'])\nexcept SystemExit: pass"
+    assert not imported_by(code, tmp_path) & {*HEAVY, "numpy", "pandas", "hydra"}
+
+
+def test_config_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = "import harness.cli\ntry: harness.cli.main(['run', '--cfg', 'job'])\nexcept SystemExit: pass"
+    assert not imported_by(code, tmp_path) & {*HEAVY}
+
+
+def test_wrong_usage_is_2(tmp_path: Path) -> None:
+    for arguments in ((), ("nope",), ("compare",), ("run", "--nope"), ("compare", "a", "b", "--test", "magic")):
+        done = harness(*arguments, cwd=tmp_path)
+        assert done.returncode == 2, arguments
+        assert "usage:" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    for arguments in (("run", "dataset=file", "dataset.path=nope.jsonl"), ("compare", "a", "b")):
+        plain, debug = harness(*arguments, cwd=tmp_path), harness(*arguments, "--debug", cwd=tmp_path)
+        assert (plain.returncode, debug.returncode) == (1, 1)
+        assert len(plain.stderr.strip().splitlines()) == 1
+        assert plain.stderr.startswith("harness: ")
+        assert "Traceback" in debug.stderr
+    full = harness("run", "dataset=file", "dataset.path=nope.jsonl", cwd=tmp_path, HYDRA_FULL_ERROR="1")
+    assert "Traceback" in full.stderr
+
+
+LEXICAL = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=lexical", "tracking=none")
+
+
+def test_compare_of_stored_runs(files: Path) -> None:
+    for name in ("good", "bad"):
+        done = harness("run", *LEXICAL, f"system.path={name}.jsonl", cwd=files)
+        assert done.returncode == 0, done.stderr
+    told = harness("compare", "dev-bad", "dev-good", cwd=files)
+    assert told.returncode == 0, told.stderr
+    assert "dev: n = 4, paired bootstrap" in told.stdout
+    assert "dev-good" in told.stdout
+    assert told.stdout.count("not distinguishable") + told.stdout.count("better") >= 5
+    found = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
+    answer = json.loads(found.stdout)
+    assert {k: answer[k] for k in ("schema", "test", "correction", "level")} == {
+        "schema": 1, "test": "randomization", "correction": "max-t", "level": 0.95,
+    }  # fmt: skip
+    assert [row["score"] for row in answer["comparisons"]] == ["bleu", "rouge1", "rouge2", "rougeL", "rougeLsum"]
+    row = answer["comparisons"][0]
+    assert set(row) >= {
+        "dataset", "baseline", "system", "score", "n", "excluded", "difference", "low", "high", "p_value", "p_adjusted",
+        "verdict", "smallest_detectable",
+    }  # fmt: skip
+    assert (row["dataset"], row["baseline"], row["system"], row["n"]) == ("dev", "dev-bad", "dev-good", 4)
+    assert row["difference"] > 0
+    assert not imported_by(
+        "import harness.cli; harness.cli.main(['compare', 'dev-bad', 'dev-good', '--json'])", files
+    ) & {*HEAVY}  # fmt: skip
+
+
+def test_compare_refuses_with_one_message(files: Path) -> None:
+    assert harness("run", *LEXICAL, "system.path=good.jsonl", cwd=files).returncode == 0
+    assert harness("run", *LEXICAL, "system.path=bad.jsonl", "limit=3", "name=part", cwd=files).returncode == 0
+    assert (
+        harness(
+            "run", *LEXICAL, "system.path=bad.jsonl", "metrics.bleu.tokenize=char", "name=char", cwd=files
+        ).returncode
+        == 0
+    )
+    for arguments, expected in (
+        (("dev-good", "part"), "dev-good and part are runs on different data"),
+        (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
+        (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
+        (("dev-good", "dev-good"), "1 run given; expected at least 2"),
+    ):
+        done = harness("compare", *arguments, cwd=files)
+        assert done.returncode == 1
+        assert expected in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_ui_without_a_store(tmp_path: Path) -> None:
+    done = harness("ui", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "runs/mlflow.db does not exist; expected the store of earlier runs" in done.stderr
+    remote = harness("ui", cwd=tmp_path, MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    assert remote.returncode == 0
+    assert "http://127.0.0.1:9" in remote.stdout
+
+
+@pytest.mark.parametrize("folder", ["runs/mine", "elsewhere/deep"])
+def test_output_dir_of_a_multirun_is_the_parent(files: Path, folder: str) -> None:
+    done = harness(
+        "run", *LEXICAL, "--multirun", "system.path=good.jsonl,bad.jsonl", f"output_dir={folder}", cwd=files
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name.rsplit("-", 1)[0] for path in (files / folder).iterdir())
+    assert names == ["dev-bad", "dev-good"]
+    assert "good" in done.stdout
+    assert "harness compare" in done.stdout
+    assert not list(files.rglob("multirun.yaml"))

@@ -1,0 +1,278 @@
+"""The flow: nothing is generated twice, nothing is lost, the same inputs give the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import harness
+from harness.types import Example, Output, System
+from tests.conftest import GOOD, ROWS, Called, write_jsonl
+
+Cli = Callable[..., Called]
+PREDICT = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=lexical", "tracking=none")
+
+
+class Counted(System):
+    """Counts every call in a file; fails on an example whose source is the word fail."""
+
+    name = "counted"
+
+    def __init__(self, known: bool = True, prefix: str = "", slow: bool = False, sentences: int = 0) -> None:
+        self.known, self.prefix, self.slow = known, prefix, slow
+
+    def key(self) -> str | None:
+        return f"counted {self.prefix}" if self.known else None
+
+    def plan(self, examples: Sequence[Example]) -> list[list[int]]:
+        return [[i] for i in range(len(examples))]
+
+    def generate(self, batch: Sequence[Example]) -> list[Output]:
+        with open("calls.txt", "a") as file:
+            file.writelines(f"{example.id}\n" for example in batch)
+        if self.slow:
+            time.sleep(0.2)
+        return [
+            Output(None, "refused") if example.source == "fail" else Output(f"{self.prefix} {example.source} ")
+            for example in batch
+        ]
+
+
+def calls() -> list[str]:
+    path = Path("calls.txt")
+    return path.read_text().split() if path.exists() else []
+
+
+def system(*options: str) -> tuple[str, ...]:
+    """Arguments that choose the counted system."""
+    return ("dataset=file", "dataset.path=dev.jsonl", "--config-dir=conf", "system=counted", "metrics=lexical", "tracking=none", *options)  # fmt: skip
+
+
+@pytest.fixture
+def counted(files: Path) -> Path:
+    (files / "conf" / "system").mkdir(parents=True)
+    target = "_target_: tests.test_runner.Counted\nknown: true\nprefix: ''\nslow: false\nsentences: 0\n"
+    (files / "conf" / "system" / "counted.yaml").write_text(target)
+    return files
+
+
+def only(folder: Path) -> Path:
+    found = list(folder.rglob("scores.json"))
+    assert len(found) == 1
+    return found[0].parent
+
+
+def test_the_run_folder(files: Path, cli: Cli) -> None:
+    called = cli("run", *PREDICT, "system.path=good.jsonl", "stats.resamples=200")
+    assert called.code == 0, called.err
+    where = only(Path("runs"))
+    assert where.parent == Path("runs/harness")
+    assert where.name.startswith("dev-good-")
+    scores = json.loads((where / "scores.json").read_text())
+    assert {k: scores[k] for k in ("schema", "name", "examples", "failed")} == {
+        "schema": 1, "name": "dev-good", "examples": 4, "failed": 0,
+    }  # fmt: skip
+    bleu = scores["scores"]["bleu"]
+    assert set(bleu) >= {"estimate", "low", "high", "level", "method", "resamples", "signature"}
+    expected = harness.evaluate(GOOD, [r["references"] for r in ROWS], ["lexical"], resamples=200)
+    for name, score in expected.scores.items():
+        stored = scores["scores"][name]
+        assert (stored["estimate"], stored["low"], stored["high"]) == (score.estimate, score.low, score.high)
+    examples = pd.read_parquet(where / "examples.parquet")
+    assert list(examples["id"]) == ["a", "b", "c", "d"]
+    assert list(examples["output"]) == GOOD
+    assert list(examples["topic"]) == ["pets", "weather", "pets", "weather"]
+    assert list(examples["repeat"]) == [0] * 4
+    assert examples["error"].isna().all()
+    assert list(examples["references"][0]) == ROWS[0]["references"]
+    assert set(scores["scores"]) <= set(examples.columns)
+    rows = pq.read_table(where / "statistics.parquet")
+    assert rows.column_names[:3] == ["bleu:sys_len", "bleu:ref_len", "bleu:correct1"]
+    assert rows.num_rows == 4
+    manifest = json.loads((where / "manifest.json").read_text())
+    assert manifest["seed"] == 12345
+    assert manifest["metrics"]["bleu"]["signature"] == bleu["signature"]
+    assert manifest["dataset"]["key"]
+    assert manifest["packages"]["sacrebleu"]
+    assert (where / "config.yaml").read_text().startswith("dataset:")
+
+
+def test_same_inputs_same_bytes(files: Path, cli: Cli) -> None:
+    for folder, more in (("one", ()), ("two", ()), ("three", ("metrics=[rouge,bleu]",))):
+        assert cli("run", *PREDICT, "system.path=good.jsonl", f"output_dir={folder}", *more).code == 0
+    for name in ("scores.json", "examples.parquet", "statistics.parquet"):
+        assert (files / "one" / name).read_bytes() == (files / "two" / name).read_bytes()
+    one, three = (json.loads((files / f / "scores.json").read_text())["scores"] for f in ("one", "three"))
+    assert one == three  # whatever the order of the metrics
+
+
+def test_a_second_run_generates_and_scores_nothing(counted: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("run", *system()).code == 0
+    assert calls() == ["a", "b", "c", "d"]
+    before = (only(Path("runs")) / "scores.json").read_bytes()
+
+    def never(*arguments: Any) -> None:
+        raise AssertionError("scored again")
+
+    monkeypatch.setattr("harness.metrics.bleu.Bleu.statistics", never)
+    monkeypatch.setattr("harness.metrics.rouge.Rouge.statistics", never)
+    assert cli("run", *system()).code == 0
+    assert calls() == ["a", "b", "c", "d"]
+    assert (only(Path("runs")) / "scores.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "generated"),
+    [
+        (("metrics=bleu",), []),
+        (("postprocess=strip",), []),
+        (("stats.seed=1",), []),
+        (("limit=2",), []),
+        (("system.prefix=x",), ["a", "b", "c", "d"]),
+    ],
+)
+def test_what_changed_decides_what_is_generated(
+    counted: Path, cli: Cli, change: tuple[str], generated: list[str]
+) -> None:
+    assert cli("run", *system()).code == 0
+    assert cli("run", *system(*change)).code == 0
+    assert calls()[4:] == generated
+    assert len(list(Path("runs").rglob("scores.json"))) == 2
+
+
+def test_a_changed_example_is_generated_alone(counted: Path, cli: Cli) -> None:
+    for known in ("true", "false"):
+        write_jsonl(counted / "dev.jsonl", ROWS)
+        Path("calls.txt").unlink(missing_ok=True)
+        assert cli("run", *system(f"system.known={known}", f"system.prefix=p{known}")).code == 0
+        write_jsonl(counted / "dev.jsonl", [*ROWS[:3], {**ROWS[3], "source": "another"}])
+        assert cli("run", *system(f"system.known={known}", f"system.prefix=p{known}")).code == 0
+        assert calls() == ["a", "b", "c", "d", "d"]
+
+
+def test_a_system_without_identity_is_reused_in_its_folder_only(counted: Path, cli: Cli) -> None:
+    assert cli("run", *system("system.known=false")).code == 0
+    assert cli("run", *system("system.known=false")).code == 0
+    assert len(calls()) == 4
+    assert cli("run", *system("system.known=false", "postprocess=strip")).code == 0
+    assert len(calls()) == 8
+
+
+def test_raw_and_processed_outputs_are_kept(counted: Path, cli: Cli) -> None:
+    assert cli("run", *system("postprocess=strip", "postprocess.lowercase=true")).code == 0
+    examples = pd.read_parquet(only(Path("runs")) / "examples.parquet")
+    assert examples["output"][0] == "the cat sat."
+    assert examples["raw_output"][0] == " The cat sat. "
+
+
+def test_failures_are_kept_counted_and_left_out(counted: Path, cli: Cli) -> None:
+    write_jsonl(counted / "dev.jsonl", [*ROWS[:3], {**ROWS[3], "source": "fail"}])
+    called = cli("run", *system())
+    assert called.code == 0
+    assert "4 examples, 1 failed" in called.out
+    run = harness.load_run("dev-counted")
+    assert run.failed == 1
+    assert run.examples["error"].tolist()[3] == "refused"
+    assert pd.isna(run.examples["bleu"][3])
+    outputs = [f" {r['source']} " for r in ROWS[:3]]
+    alone = harness.evaluate(outputs, [r["references"] for r in ROWS[:3]], ["bleu"], resamples=0)
+    assert run.scores["bleu"].estimate == alone.scores["bleu"].estimate
+    assert cli("run", *system()).code == 0
+    assert len(calls()) == 4
+    assert cli("run", *system("retry_failed=true")).code == 0
+    assert calls()[4:] == ["d"]
+
+
+def test_if_all_fail_the_run_says_so(counted: Path, cli: Cli) -> None:
+    write_jsonl(counted / "dev.jsonl", [{**row, "source": "fail"} for row in ROWS])
+    called = cli("run", *system())
+    assert called.code == 1
+    assert "all 4 examples failed, the first with: refused" in called.err
+    assert json.loads((only(Path("runs")) / "scores.json").read_text())["scores"]["bleu"]["estimate"] is None
+
+
+def test_an_extraction_that_finds_nothing_is_a_failure(files: Path, cli: Cli) -> None:
+    called = cli("run", *PREDICT, "system.path=good.jsonl", "postprocess.extract=cat.*")
+    assert called.code == 0
+    assert "3 failed" in called.out
+
+
+def test_a_killed_run_goes_on(counted: Path, cli: Cli) -> None:
+    """SIGKILL in the middle; the next run generates the rest, and ends with the bytes of an uninterrupted one."""
+    command = [sys.executable, "-m", "harness", "run", *system("system.slow=true", "output_dir=killed")]
+    path = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
+    while len(calls()) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = len(calls())
+    assert not Path("killed/scores.json").exists()
+    assert cli("run", *system("system.slow=true", "output_dir=killed")).code == 0
+    assert sorted(set(calls())) == ["a", "b", "c", "d"]
+    assert len(calls()) <= 5  # at most the batch in flight again
+    assert done < 4
+    assert cli("run", *system("system.slow=true", "system.prefix=", "output_dir=whole")).code == 0
+    for name in ("scores.json", "examples.parquet", "statistics.parquet"):
+        assert Path("killed", name).read_bytes() == Path("whole", name).read_bytes()
+
+
+def test_another_config_never_overwrites_a_folder(files: Path, cli: Cli) -> None:
+    assert cli("run", *PREDICT, "system.path=good.jsonl", "output_dir=out").code == 0
+    before = Path("out/scores.json").read_bytes()
+    assert cli("run", *PREDICT, "system.path=good.jsonl", "output_dir=out", "name=dev-good").code == 0
+    called = cli("run", *PREDICT, "system.path=bad.jsonl", "output_dir=out")
+    assert called.code == 1
+    assert "out holds a run of another config (system.path: good.jsonl there, bad.jsonl here)" in called.err
+    assert Path("out/scores.json").read_bytes() == before
+
+
+def test_clusters_and_awkward_metadata(files: Path, cli: Cli) -> None:
+    rows = [
+        {**row, "output": i, "bleu": "mine", "mixed": i if i % 2 else [str(i)], "big": 2**70}
+        for i, row in enumerate(ROWS)
+    ]
+    write_jsonl(files / "dev.jsonl", rows)
+    called = cli("run", *PREDICT, "system.path=good.jsonl", "dataset.cluster=topic")
+    assert called.code == 0, called.err
+    assert "clustered by topic" in called.out
+    run = harness.load_run("dev-good")
+    assert run.cluster == "topic"
+    assert run.examples["metadata.output"].tolist() == [0, 1, 2, 3]
+    assert run.examples["metadata.bleu"].tolist() == ["mine"] * 4
+    assert run.examples["mixed"].tolist() == ['["0"]', "1", '["2"]', "3"]
+    clustered = harness.evaluate(GOOD, [r["references"] for r in ROWS], ["bleu"], clusters=[r["topic"] for r in ROWS])
+    assert (run.scores["bleu"].low, run.scores["bleu"].high) == (
+        clustered.scores["bleu"].low,
+        clustered.scores["bleu"].high,
+    )
+
+
+def test_a_new_metric_is_one_file_and_one_yaml(files: Path, cli: Cli) -> None:
+    (files / "length.py").write_text(
+        "import numpy as np\nfrom harness.types import Metric\n"
+        "class Length(Metric):\n"
+        "    name, columns, score_names, needs_references = 'length', ('words', 'count'), ('length',), False\n"
+        "    def statistics(self, outputs, references, sources):\n"
+        "        return np.array([[len(text.split()), 1.0] for text in outputs])\n"
+        "    def score(self, sums):\n"
+        "        return sums[..., :1] / sums[..., 1:]\n"
+    )
+    (files / "conf" / "metrics").mkdir(parents=True)
+    (files / "conf" / "metrics" / "length.yaml").write_text("length:\n  _target_: length.Length\n")
+    arguments = [a for a in PREDICT if not a.startswith("metrics")]
+    called = cli("run", *arguments, "system.path=good.jsonl", "--config-dir", "conf", "metrics=[bleu,length]")
+    assert called.code == 0, called.err
+    assert harness.load_run("dev-good").scores["length"].estimate == pytest.approx(13 / 4)
