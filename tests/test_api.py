@@ -21,7 +21,7 @@ def test_evaluate() -> None:
     streams = [[refs[i] for refs in REFERENCES] for i in range(2)]
     bleu = result.scores["bleu"]
     assert bleu.estimate == pytest.approx(sacrebleu.corpus_bleu(GOOD, streams).score)
-    assert bleu.low is not None and bleu.high is not None and bleu.low <= bleu.estimate <= bleu.high  # noqa: PT018
+    assert bleu.low is not None and bleu.high is not None and bleu.low <= bleu.estimate <= bleu.high
     assert bleu.headline
     assert not result.scores["bleu.p1"].headline
     assert list(result.examples["output"]) == GOOD

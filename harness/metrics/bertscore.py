@@ -234,6 +234,6 @@ def _check(path: Path, sha256: str) -> None:
 
 def _no_torch(package: str) -> HarnessError:
     return HarnessError(
-        f"bertscore needs {package}, which is not installed; expected: pip install 'harness[neural]', "
-        "or metrics=lexical, which needs no model"
+        f"bertscore needs torch and transformers, and {package} is not installed; expected: "
+        "pip install 'harness[neural]', or metrics=lexical, which needs no model"
     )

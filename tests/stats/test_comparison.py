@@ -53,7 +53,7 @@ def test_a_clear_difference(test: str) -> None:
     row = rows[0]
     assert (row.baseline, row.system, row.n, row.excluded, row.verdict) == ("a", "b", 80, 0, "better")
     assert row.p_value == pytest.approx(1 / 1000)
-    assert row.low is not None and row.high is not None and 0 < row.low < row.difference < row.high  # type: ignore[operator]  # noqa: PT018
+    assert row.low is not None and row.high is not None and 0 < row.low < row.difference < row.high  # type: ignore[operator]
     assert row.smallest_detectable is not None
     # the standard error of the mean difference times (1.96 + 0.84)
     assert row.smallest_detectable == pytest.approx(2.8 * 0.1 / np.sqrt(80), rel=0.2)

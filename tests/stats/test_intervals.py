@@ -73,8 +73,8 @@ def test_corpus_bleu_is_resampled_as_corpus_bleu() -> None:
 def test_clusters_widen_the_interval() -> None:
     values = np.repeat(np.random.default_rng(2).random(12), 10)
     alone, clustered = mean(values), mean(values, clusters=np.repeat(np.arange(12), 10).tolist())
-    assert alone.low is not None and alone.high is not None  # noqa: PT018
-    assert clustered.low is not None and clustered.high is not None  # noqa: PT018
+    assert alone.low is not None and alone.high is not None
+    assert clustered.low is not None and clustered.high is not None
     assert clustered.estimate == pytest.approx(alone.estimate)
     assert 2.4 < (clustered.high - clustered.low) / (alone.high - alone.low) < 4.0
 
@@ -84,7 +84,7 @@ def test_seed_and_level() -> None:
     first, same, other, wide = mean(values), mean(values), mean(values, seed=1), mean(values, level=0.99)
     assert (first.low, first.high) == (same.low, same.high)
     assert (first.low, first.high) != (other.low, other.high)
-    assert wide.low is not None and first.low is not None and wide.low < first.low  # noqa: PT018
+    assert wide.low is not None and first.low is not None and wide.low < first.low
 
 
 def test_missing_rows_are_left_out() -> None:
@@ -102,7 +102,7 @@ def test_degenerate_cases_say_so(method: str) -> None:
     equal = mean(np.full(5, 0.25), method=method)
     assert (equal.estimate, equal.low, equal.high) == pytest.approx((0.25, 0.25, 0.25))
     two = mean(np.array([0.0, 1.0]), method=method)
-    assert two.low is not None and two.high is not None and two.low < 0.5 < two.high  # noqa: PT018
+    assert two.low is not None and two.high is not None and two.low < 0.5 < two.high
     assert mean(np.array([0.1, 0.2]), resamples=0).low is None
 
 

@@ -88,10 +88,9 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_one_writer_a_folder(tmp_path: Path) -> None:
-    with folder.opened(tmp_path / "run"):
-        with pytest.raises(HarnessError, match="another process is writing"):
-            with folder.opened(tmp_path / "run"):
-                pass
+    with folder.opened(tmp_path / "run"), pytest.raises(HarnessError, match="another process is writing"):
+        with folder.opened(tmp_path / "run"):
+            pass
     with folder.opened(tmp_path / "run"):
         assert (tmp_path / "run").is_dir()
 

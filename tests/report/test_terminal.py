@@ -1,0 +1,93 @@
+"""What a person reads: tables that do not fold when piped, sentences that say who is better, bars that stay quiet."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.report.progress import bars, silent
+from harness.report.terminal import print_comparisons, print_run, print_summary, sentence
+from harness.types import Comparison
+from tests.conftest import BAD, GOOD, ROWS
+
+REFERENCES = [row["references"] for row in ROWS]
+
+
+def row(score: str, verdict: str, **more: object) -> Comparison:
+    fields: dict[str, object] = {
+        "dataset": "dev", "baseline": "a", "system": "b", "score": score, "n": 40, "excluded": 0, "baseline_estimate": 20.0,
+        "system_estimate": 21.0, "difference": 1.0, "low": 0.5, "high": 1.5, "p_value": 0.01, "p_adjusted": 0.02,
+        "verdict": verdict, "smallest_detectable": 0.8,
+    }  # fmt: skip
+    return Comparison(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def test_sentences() -> None:
+    assert sentence([row("bleu", "better"), row("rougeL", "better")]) == "b is better than a on bleu and rougeL."
+    assert (
+        sentence([row("bleu", "better"), row("ter", "worse")]) == "b is better than a on bleu and worse than a on ter."
+    )
+    assert sentence([row("bleu", "not distinguishable")]) == (
+        "b and a cannot be told apart; smallest detectable difference at n = 40: bleu 0.80."
+    )
+    assert sentence([row("bleu", "better"), row("rouge1", "not distinguishable")]) == (
+        "b is better than a on bleu; not distinguishable on the rest "
+        "(smallest detectable difference at n = 40: rouge1 0.80)."
+    )
+
+
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (
+        harness.evaluate(o, REFERENCES, ["lexical"], name=n, resamples=200) for o, n in ((BAD, "bad"), (GOOD, "good"))
+    )
+    print_run(b)
+    print_summary([a, b])
+    print_comparisons(harness.compare([a, b], resamples=200), 0.95, "bootstrap")
+    lines = capsys.readouterr().out.splitlines()
+    bleu = b.scores["bleu"]
+    assert f"bleu                      {bleu.estimate:.2f}  [{bleu.low:.2f}, {bleu.high:.2f}]" in [
+        x.rstrip() for x in lines
+    ]
+    assert any(line.startswith("good") and "rougeLsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines)
+    assert any("[1.0000, 1.0000]" in line or "rouge1" in line for line in lines)
+    assert any(line.startswith("good is ") or line.startswith("good and bad cannot") for line in lines)
+
+
+def test_missing_values_are_shown_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_run(harness.evaluate(["a"], ["a"], ["rouge"], resamples=200))
+    assert "one example or cluster: no interval" in capsys.readouterr().out
+
+
+def test_bars_are_quiet_in_a_pipe_and_when_unwanted() -> None:
+    assert bars(True) is silent  # pytest's standard error is no terminal
+    assert bars(False) is silent
+    with silent("x", 3) as step:
+        step.advance(2)
+    assert step is not None
+
+
+@pytest.mark.parametrize(("option", "shown"), [("progress=true", True), ("progress=false", False)])
+def test_a_live_bar_on_a_terminal(files: Path, option: str, shown: bool) -> None:
+    arguments = ["run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=good.jsonl",
+                 "metrics=lexical", "tracking=none", option]  # fmt: skip
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *arguments], cwd=files, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while part := os.read(ours, 65536):
+            seen += part
+    except OSError:  # the terminal has no more
+        pass
+    os.close(ours)
+    assert done.returncode == 0
+    assert (b"scoring bleu" in seen) == shown
+    assert b"scoring" not in done.stdout

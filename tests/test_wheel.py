@@ -1,0 +1,66 @@
+"""The wheel in a second virtual environment: conf/ is inside, runs go where the command is called, no torch is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT, check=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_configs_and_data(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for path in (ROOT / "conf").rglob("*.yaml"):
+        assert f"harness/conf/{path.relative_to(ROOT / 'conf')}" in names
+    assert {"harness/data/briefs.jsonl", "harness/data/README.md"} <= names
+    assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+
+
+def test_installed_it_works_from_any_folder(wheel: Path, files: Path) -> None:
+    """Core dependencies only: the lexical suite runs and is tracked; what needs torch says how to get it."""
+    python = files / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(files / "venv")], check=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True)
+    here = files / "somewhere"
+    (here / "my" / "system").mkdir(parents=True)
+    (here / "shout.py").write_text(
+        "from harness.types import Output, System\n"
+        "class Shout(System):\n"
+        "    name = 'shout'\n"
+        "    def key(self): return None\n"
+        "    def generate(self, batch): return [Output(e.source.upper()) for e in batch]\n"
+    )
+    (here / "my" / "system" / "shout.yaml").write_text("_target_: shout.Shout\n")
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(python.parent / "harness"), *arguments]
+        return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
+
+    done = run("run", "--config-dir", "my", "dataset=embedded", "system=shout", "metrics=lexical", "limit=20")
+    assert done.returncode == 0, done.stderr
+    (scores,) = here.glob("runs/harness/embedded-shout-*/scores.json")
+    assert json.loads(scores.read_text())["examples"] == 20
+    assert (here / "runs" / "mlflow.db").exists()
+    lacking = run("run", "dataset=embedded", "system=lead", "limit=5")
+    assert lacking.returncode == 1
+    assert "bertscore needs torch and transformers, and" in lacking.stderr
+    assert "is not installed; expected: pip install 'harness[neural]', or metrics=lexical" in lacking.stderr
+    assert "pip install 'harness[demo]'" in run("run", "system=lexrank", "metrics=lexical").stderr
+    assert "pip install 'harness[huggingface]'" in run("run", "dataset=huggingface", "dataset.path=x", "dataset.split=y", "metrics=lexical").stderr  # fmt: skip
+    assert not (files / "venv" / "lib" / "python3.11" / "site-packages" / "torch").exists()

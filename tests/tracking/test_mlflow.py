@@ -1,0 +1,165 @@
+"""Runs in a real MLflow: a SQLite store read back after `harness run`, a server on loopback, and no server at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from tests.conftest import Called
+from tests.test_cli import harness as command
+
+LEXICAL = (
+    "run",
+    "dataset=file",
+    "dataset.path=dev.jsonl",
+    "system=predictions",
+    "metrics=lexical",
+    "stats.resamples=500",
+)
+Cli = Callable[..., Called]
+
+
+def client(uri: str) -> Any:
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=uri)
+
+
+def stored_runs(store: Any, experiment: str = "harness") -> list[Any]:
+    return list(store.search_runs([store.get_experiment_by_name(experiment).experiment_id]))
+
+
+def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
+    done = command(*LEXICAL, "system.path=good.jsonl", "tracking.experiment=mine", cwd=files)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    store = client(f"sqlite:///{files}/runs/mlflow.db")
+    (run,) = stored_runs(store, "mine")
+    (scores_path,) = files.glob("runs/mine/*/scores.json")
+    scores = json.loads(scores_path.read_text())["scores"]
+    for name, score in scores.items():
+        logged = [run.data.metrics[key] for key in (name, f"{name}/ci_low", f"{name}/ci_high")]
+        assert logged == [score["estimate"], score["low"], score["high"]]
+    assert run.data.metrics["examples"] == 4
+    assert run.info.run_name == "dev-good"
+    assert run.info.status == "FINISHED"
+    assert run.data.params["metrics.bleu.tokenize"] == "13a"
+    assert run.data.tags["harness.signature.bleu"] == scores["bleu"]["signature"]
+    assert "| bleu |" in run.data.tags["mlflow.note.content"]
+    artifacts = {item.path for item in store.list_artifacts(run.info.run_id)}
+    assert artifacts == {"scores.json", "examples.parquet", "statistics.parquet", "config.yaml", "manifest.json"}
+    manifest = json.loads((scores_path.parent / "manifest.json").read_text())
+    assert manifest["mlflow"]["run_id"] == run.info.run_id
+    assert run.info.run_id in done.stdout
+    assert not (files / "mlruns").exists()
+    found = command("compare", run.info.run_id, scores_path.parent.name, cwd=files)
+    assert "1 run given" in found.stderr  # by MLflow id and by folder name it is the same run
+
+
+def test_the_same_result_is_logged_once(files: Path, cli: Cli) -> None:
+    for _ in range(2):
+        assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
+    store = client(f"sqlite:///{files}/runs/mlflow.db")
+    assert len(stored_runs(store)) == 1
+    (files / "good.jsonl").write_text((files / "bad.jsonl").read_text())
+    assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
+    assert len(stored_runs(store)) == 2  # same config, other outputs: the earlier result stays in MLflow
+
+
+def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
+    (files / "test.jsonl").write_text((files / "dev.jsonl").read_text().replace("snow", "hail"))
+    arguments = (*LEXICAL, "--multirun", "dataset.path=dev.jsonl,test.jsonl", "system.path=good.jsonl,bad.jsonl")
+    for _ in range(2):
+        called = cli(*arguments)
+        assert called.code == 0, called.err
+    assert len(list((files / "runs" / "harness").glob("*/scores.json"))) == 4
+    runs = stored_runs(client(f"sqlite:///{files}/runs/mlflow.db"))
+    parents = [run for run in runs if "harness.group" in run.data.tags]
+    children = [run for run in runs if "mlflow.parentRunId" in run.data.tags]
+    assert (len(runs), len(parents), len(children)) == (5, 1, 4)
+    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parents[0].info.run_id}
+    assert sorted(run.info.run_name for run in children) == ["dev-bad", "dev-good", "test-bad", "test-good"]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """`mlflow server` on loopback."""
+    port = free_port()
+    folder = tmp_path / "server"
+    folder.mkdir()
+    arguments = ["server", "--host", "127.0.0.1", "--port", str(port), "--backend-store-uri", f"sqlite:///{folder}/db",
+                 "--artifacts-destination", str(folder / "artifacts"), "--workers", "1"]  # fmt: skip
+    with open(folder / "log", "w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", *arguments], stdout=log, stderr=log, start_new_session=True
+        )
+    uri = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{uri}/health", timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, (folder / "log").read_text()
+                time.sleep(0.1)
+        yield uri
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait()
+
+
+def test_a_server_on_loopback(files: Path, server: str) -> None:
+    done = command(*LEXICAL, "system.path=good.jsonl", f"tracking.uri={server}", cwd=files)
+    assert done.returncode == 0, done.stderr
+    store = client(server)
+    (run,) = stored_runs(store)
+    assert (
+        run.data.metrics["bleu"]
+        == json.loads(next(files.glob("runs/*/*/scores.json")).read_text())["scores"]["bleu"]["estimate"]
+    )
+    assert {item.path for item in store.list_artifacts(run.info.run_id)} >= {"scores.json", "examples.parquet"}
+    assert f"{server}/#/experiments/" in done.stdout
+    assert not (files / "runs" / "mlflow.db").exists()
+
+
+def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:
+    arguments = (*LEXICAL, "system.path=good.jsonl")
+    done = command(*arguments, f"tracking.uri=http://user:secret@127.0.0.1:{free_port()}", cwd=files)
+    assert done.returncode == 0
+    assert "the run was not logged to MLflow: no answer from http://127.0.0.1" in done.stderr
+    assert "Run the same command again when the tracking server is back" in done.stderr
+    assert "Traceback" not in done.stderr
+    (folder,) = files.glob("runs/*/*/")
+    assert json.loads((folder / "manifest.json").read_text())["mlflow"] is None
+    assert harness.load_run(folder).scores["bleu"].estimate is not None
+    for path in folder.iterdir():
+        assert b"secret" not in path.read_bytes(), path
+    again = command(*arguments, cwd=files)  # the store is back
+    assert again.returncode == 0
+    assert json.loads((folder / "manifest.json").read_text())["mlflow"]["run_id"]
+
+
+def test_a_store_that_is_no_database(files: Path) -> None:
+    (files / "broken.db").write_text("this is not SQLite" * 100)
+    done = command(*LEXICAL, "system.path=good.jsonl", f"tracking.uri=sqlite:///{files}/broken.db", cwd=files)
+    assert done.returncode == 0
+    assert "the run was not logged to MLflow" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(list(files.glob("runs/*/*/scores.json"))) == 1
