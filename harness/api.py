@@ -36,6 +36,8 @@ def evaluate(
     seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example.
     """
     chosen = _metrics([metrics] if isinstance(metrics, str) else metrics)
+    outputs, references = list(outputs), list(references)
+    sources, clusters = sources if sources is None else list(sources), clusters if clusters is None else list(clusters)
     n = len(outputs)
     if n == 0:
         raise HarnessError("outputs is empty; expected at least one")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -42,7 +44,10 @@ def run(arguments: list[str]) -> None:
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
     sys.argv = ["harness run", *_flags_first(arguments)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
-    _report(main, arguments)
+    try:
+        _report(main, arguments)
+    finally:  # Hydra's copy of a multirun's config, unmasked; each run has its own
+        shutil.rmtree("runs/.multirun", ignore_errors=True)
 
 
 VALUED = ("--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
@@ -136,7 +141,6 @@ class Summary(Callback):  # type: ignore[misc]  # hydra has no types
         from harness.runner import RUNS
         from harness.store.folder import stored_runs
 
-        (Path(config.hydra.sweep.dir) / "multirun.yaml").unlink(missing_ok=True)  # unmasked; each run has its own
         below = Path(config.output_dir) if config.output_dir else RUNS
         folders = sorted(path for path, manifest in stored_runs(below) if manifest.get("group") == config.group)
         print_summary([load_run(folder) for folder in folders])
@@ -151,7 +155,7 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
     try:
         return func()
     except KeyboardInterrupt:
-        again = " ".join(["harness", "run", *arguments])
+        again = shlex.join(["harness", "run", *arguments])
         print(f"\nharness: interrupted; every finished batch is kept. To go on: {again}", file=sys.stderr)
         sys.exit(130)
     except Exception as error:

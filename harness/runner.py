@@ -12,7 +12,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -76,7 +76,7 @@ def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
     started = _now()
     with progress("reading", 0) as step:
-        examples, ids = read_examples(job.dataset, job.limit, step.advance)
+        examples, ids = read_examples(job.dataset, job.limit, whole=job.system.stored, advance=step.advance)
     check_references(examples, job.metrics)
     name = job.name or f"{job.dataset.name}-{job.system.name}"
     where = run_folder(job, name)
@@ -116,14 +116,16 @@ def run(job: Job, progress: Progress) -> RunResult:
 
 
 def read_examples(
-    dataset: Dataset, limit: int | None, advance: Any = lambda n: None
+    dataset: Dataset, limit: int | None, whole: bool, advance: Callable[[int], None]
 ) -> tuple[list[Example], list[str]]:
-    """(the examples to evaluate, the ids of all)."""
+    """(the examples to evaluate, their ids or, if `whole`, those of the whole data set)."""
     if limit is not None and limit < 1:
         raise HarnessError(f"limit={limit}; expected at least 1")
     examples: list[Example] = []
     ids: list[str] = []
     for example in dataset.examples():
+        if not whole and len(examples) == limit:
+            break
         ids.append(example.id)
         if limit is None or len(examples) < limit:
             examples.append(example)
@@ -202,7 +204,13 @@ def outputs_of(
             if not todo:
                 continue
             made = dict(zip(todo, map(_storable, system.generate(list(todo.values()))), strict=True))
-            journal.append(made)
+            try:
+                journal.append(made)
+            except OSError as error:
+                raise HarnessError(
+                    f"{journal.path} cannot be written ({error.strerror or error}); earlier batches are kept in it, "
+                    "run the same command again when there is room"
+                ) from error
             if identity is not None:
                 cache.put({key: output.text for key, output in made.items() if output.text is not None})
             have.update(made)

@@ -120,7 +120,9 @@ class Comparison:
     system: str
     score: str
     n: int
-    """Units resampled: examples, or clusters where the data has them."""
+    """How many units were resampled."""
+    unit: str
+    """What was resampled: `examples`, or `clusters by FIELD` where the data has them."""
     excluded: int
     """Examples left out because one of the two systems failed on them."""
     baseline_estimate: float | None

@@ -77,7 +77,7 @@ def test_compare_of_stored_runs(files: Path) -> None:
         assert done.returncode == 0, done.stderr
     told = harness("compare", "dev-bad", "dev-good", cwd=files)
     assert told.returncode == 0, told.stderr
-    assert "dev: n = 4, paired bootstrap" in told.stdout
+    assert "dev: n = 4 examples, paired bootstrap" in told.stdout
     assert "dev-good" in told.stdout
     assert told.stdout.count("not distinguishable") + told.stdout.count("better") >= 5
     found = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)

@@ -276,3 +276,24 @@ def test_a_new_metric_is_one_file_and_one_yaml(files: Path, cli: Cli) -> None:
     called = cli("run", *arguments, "system.path=good.jsonl", "--config-dir", "conf", "metrics=[bleu,length]")
     assert called.code == 0, called.err
     assert harness.load_run("dev-good").scores["length"].estimate == pytest.approx(13 / 4)
+
+
+def test_a_full_disk_loses_no_batch(counted: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third batch cannot be written; the next run goes on from there."""
+    from harness.store.journal import Journal
+
+    append, written = Journal.append, []
+
+    def full(self: Journal, outputs: Any) -> None:
+        if len(written) == 2:
+            raise OSError(28, "No space left on device")
+        written.append(outputs)
+        append(self, outputs)
+
+    monkeypatch.setattr(Journal, "append", full)
+    called = cli("run", *system("system.known=false"))
+    assert called.code == 1
+    assert "outputs.jsonl cannot be written (No space left on device); earlier batches are kept" in called.err
+    monkeypatch.setattr(Journal, "append", append)
+    assert cli("run", *system("system.known=false")).code == 0
+    assert calls() == ["a", "b", "c", "c", "d"]

@@ -118,7 +118,7 @@ def _units(rows: Sequence[Comparison]) -> str:
     counts = sorted({row.n for row in rows})
     shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     excluded = max(row.excluded for row in rows)
-    return f"n = {shown}" + (f", up to {excluded} examples excluded" if excluded else "")
+    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} examples excluded" if excluded else "")
 
 
 def _digits(row: Comparison) -> int:

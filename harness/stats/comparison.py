@@ -65,7 +65,7 @@ def compare(
     if test not in TESTS:
         raise HarnessError(f"the test {test!r} is not known; expected one of {', '.join(TESTS)}")
     if resamples == 0:
-        raise HarnessError("resamples=0; a comparison needs resamples, at least 100")
+        raise HarnessError("resamples=0; expected 2 or more for a comparison")
     found = [one for group in groups for one in _group(group, test, resamples, level, seed)]
     adjusted = max_t([row.difference or 0.0 for row, _, _ in found], np.array([null for _, null, _ in found]).T)
     return [_judged(row, p, upward, level) for (row, _, upward), p in zip(found, adjusted, strict=True)]
@@ -130,6 +130,7 @@ def _group(
                         system=system.name,
                         score=score,
                         n=units,
+                        unit="examples" if codes is None else f"clusters by {first.cluster}",
                         excluded=excluded,
                         baseline_estimate=baseline.scores[score].estimate,
                         system_estimate=system.scores[score].estimate,

@@ -56,8 +56,8 @@ def check_options(resamples: int, level: float, method: str, seed: int) -> None:
         raise HarnessError(f"stats.method={method}; expected one of {', '.join(METHODS)}")
     if not 0 < level < 1:
         raise HarnessError(f"stats.level={level}; expected a share between 0 and 1, such as 0.95")
-    if resamples < 0 or 0 < resamples < 100:
-        raise HarnessError(f"stats.resamples={resamples}; expected at least 100, or 0 for scores without intervals")
+    if resamples < 0 or resamples == 1:
+        raise HarnessError(f"stats.resamples={resamples}; expected 2 or more, or 0 for scores without intervals")
     if seed < 0:
         raise HarnessError(f"stats.seed={seed}; expected 0 or more")
 

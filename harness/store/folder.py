@@ -49,6 +49,7 @@ def opened(folder: Path) -> Iterator[None]:
                 raise HarnessError(
                     f"another process is writing the run folder {folder}; expected to be the only one"
                 ) from None
+        atomic.sweep(folder)
         yield
 
 
@@ -95,6 +96,16 @@ def _metadata_column(values: list[Any]) -> Any:
 
 def write(folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str) -> None:
     """Writes the folder; each file is replaced whole, the scores last."""
+    try:
+        _write(folder, result, table, specs, config)
+    except OSError as error:
+        raise HarnessError(
+            f"the run folder {folder} cannot be written ({error.strerror or error}); outputs generated so far are kept "
+            "in its journal, run the same command again when there is room"
+        ) from error
+
+
+def _write(folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -17,6 +17,8 @@ from harness.types import Output
 class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._size: int | None = None
+        """Bytes of whole lines, once known."""
 
     def read(self) -> dict[str, Output]:
         """All outputs so far by key; the newest of a key counts."""
@@ -31,12 +33,15 @@ class Journal:
             json.dumps({"key": key, "text": output.text, "error": output.error}) + "\n"
             for key, output in outputs.items()
         ]
-        whole = len(self._whole())
+        if self._size is None:
+            self._size = len(self._whole())
+        content = "".join(lines).encode()
         with open(self.path, "ab") as file:
-            file.truncate(whole)
-            file.write("".join(lines).encode())
+            file.truncate(self._size)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        self._size += len(content)
 
     def _whole(self) -> bytes:
         """The journal without a torn last line."""

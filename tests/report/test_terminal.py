@@ -21,7 +21,7 @@ REFERENCES = [row["references"] for row in ROWS]
 
 def row(score: str, verdict: str, **more: object) -> Comparison:
     fields: dict[str, object] = {
-        "dataset": "dev", "baseline": "a", "system": "b", "score": score, "n": 40, "excluded": 0, "baseline_estimate": 20.0,
+        "dataset": "dev", "baseline": "a", "system": "b", "score": score, "n": 40, "unit": "examples", "excluded": 0, "baseline_estimate": 20.0,
         "system_estimate": 21.0, "difference": 1.0, "low": 0.5, "high": 1.5, "p_value": 0.01, "p_adjusted": 0.02,
         "verdict": verdict, "smallest_detectable": 0.8,
     }  # fmt: skip

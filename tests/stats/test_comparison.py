@@ -144,7 +144,7 @@ def test_clusters_are_resampled_whole() -> None:
     whole = harness.compare([run(base, "a", clusters=clusters), run(shifted, "b", clusters=clusters)], resamples=2000)[
         0
     ]
-    assert (alone.n, whole.n) == (80, 10)
+    assert (alone.n, alone.unit, whole.n, whole.unit) == (80, "examples", 10, "clusters by cluster")
     assert whole.difference == pytest.approx(alone.difference)
     assert whole.smallest_detectable > 2 * alone.smallest_detectable  # type: ignore[operator]
 

@@ -111,7 +111,7 @@ def test_degenerate_cases_say_so(method: str) -> None:
     [
         ({"method": "magic"}, "stats.method=magic; expected one of percentile, basic, bca"),
         ({"level": 95}, "stats.level=95; expected a share between 0 and 1"),
-        ({"resamples": 10}, "stats.resamples=10; expected at least 100, or 0"),
+        ({"resamples": 1}, "stats.resamples=1; expected 2 or more, or 0"),
         ({"seed": -1}, "stats.seed=-1; expected 0 or more"),
     ],
 )

@@ -80,6 +80,22 @@ def test_cache_with_several_processes(tmp_path: Path) -> None:
     assert NoCache().get(keys) == {}
 
 
+def test_a_broken_cache_costs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "cache.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    cache = SqliteCache(path)
+    cache.put({"a": "b"})
+    assert cache.get(["a"]) == {}
+    assert "cannot be written" in caplog.text
+    assert "cannot be read" in caplog.text
+
+
+def test_leftovers_of_a_kill_are_removed(tmp_path: Path) -> None:
+    (tmp_path / ".scores.json.x1.tmp").write_text("half")
+    with folder.opened(tmp_path):
+        assert sorted(p.name for p in tmp_path.iterdir()) == [".lock"]
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HarnessError, match=r"file/run cannot be written .*expected a writable folder"):
