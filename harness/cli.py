@@ -112,7 +112,9 @@ def _ui(options: Any) -> NoReturn:
             f"{uri.removeprefix('sqlite:///')} does not exist; expected the store of earlier runs "
             "(call this in the folder where you called harness run, or give --uri)"
         )
-    print(f"MLflow on {uri}: open http://{options.host}:{options.port} (Ctrl-C ends it)", flush=True)
+    # without the parameter MLflow opens on its pages for traces, which evaluations do not have
+    page = f"http://{options.host}:{options.port}/#/experiments?workflowType=machine_learning"
+    print(f"MLflow on {uri}\nopen {page}\n(Ctrl-C ends it)", flush=True)
     command = ["server", "--backend-store-uri", uri, "--host", options.host, "--port", str(options.port)]
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", *command])
 

@@ -157,6 +157,8 @@ class BertScore(Metric):
             device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         if model.config.is_encoder_decoder:
             model = model.get_encoder()
+        if model.config.model_type in ("bert", "roberta", "xlm-roberta"):  # layers above the chosen one are not needed
+            model.encoder.layer = model.encoder.layer[: self._layer]
         return torch, tokenizer, model.to(device).eval()
 
     def statistics(

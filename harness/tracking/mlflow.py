@@ -19,6 +19,7 @@ from harness.files import digest, file_digest
 from harness.types import HarnessError, RunResult, Tracked
 
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
+TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
 ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml", "manifest.json")
 
 
@@ -76,7 +77,7 @@ class MlflowTracker:
             local = self.uri.startswith("sqlite:")
             location = (self.runs.absolute() / "mlartifacts").as_uri() if local else None
             try:
-                return str(client.create_experiment(self.experiment, artifact_location=location))
+                return str(client.create_experiment(self.experiment, location, tags=TABLE_OF_RUNS))
             except MlflowException:  # another process was quicker
                 found = client.get_experiment_by_name(self.experiment)
                 if found is None:
