@@ -11,7 +11,7 @@ from harness import config, files, runner
 from harness.report.progress import silent
 from harness.stats import comparison, intervals
 from harness.store import folder as store
-from harness.types import Comparison, Example, HarnessError, Metric, Output, RunResult
+from harness.types import Comparison, Example, HarnessError, Metric, Output, Progress, RunResult
 
 log = logging.getLogger(__name__)
 Run = RunResult | str | Path
@@ -127,6 +127,7 @@ def compare(
     resamples: int = 10_000,
     level: float = 0.95,
     seed: int = 12345,
+    progress: Progress = silent,
 ) -> list[Comparison]:
     """Paired comparison of runs on the same data: each against the baseline, or all pairs where there is none.
 
@@ -151,7 +152,8 @@ def compare(
         against = [(a, b) for i, a in enumerate(group) for b in group[i + 1 :]]
         chosen = against if ours is None else [(ours, one) for one in group if one is not ours]
         pairs.append([_comparable(a, b) for a, b in chosen])
-    return comparison.compare(pairs, test=test, resamples=resamples, level=level, seed=seed)
+    with progress("resampling", resamples * len(pairs)) as step:
+        return comparison.compare(pairs, test=test, resamples=resamples, level=level, seed=seed, advance=step.advance)
 
 
 def _same(a: RunResult, b: RunResult) -> bool:

@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--resamples", type=int, default=10_000, help="(default: %(default)s)")
     compare.add_argument("--seed", type=int, default=12345, help="(default: %(default)s)")
     compare.add_argument("--json", action="store_true", help="only JSON on standard output")
+    compare.add_argument("--no-progress", action="store_true", help="no progress bar")
     compare.set_defaults(call=_compare)
 
     ui = commands.add_parser("ui", help="MLflow's pages on the store the runs were logged to")
@@ -80,10 +81,11 @@ def _compare(options: Any) -> None:
     from dataclasses import asdict
 
     from harness.api import compare
+    from harness.report.progress import bars
 
     logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
     settings = {name: getattr(options, name) for name in ("test", "resamples", "level", "seed")}
-    rows = compare(options.runs, baseline=options.baseline, **settings)
+    rows = compare(options.runs, baseline=options.baseline, **settings, progress=bars(not options.no_progress))
     if options.json:
         import json
 

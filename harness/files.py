@@ -31,6 +31,15 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves of nested mappings as (dotted name, text)."""
+    if isinstance(value, Mapping):
+        for k, v in value.items():
+            yield from flat(v, f"{prefix}.{k}" if prefix else str(k))
+    else:
+        yield prefix, str(value)
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with open(path, "rb") as handle:

@@ -12,7 +12,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -31,6 +31,7 @@ from harness.store import folder as store
 from harness.store.cache import SqliteCache
 from harness.store.journal import Journal
 from harness.types import (
+    Advance,
     Array,
     Cache,
     Dataset,
@@ -88,8 +89,8 @@ def run(job: Job, progress: Progress) -> RunResult:
         statistics = statistics_of(job.metrics, examples, processed, store.stored_rows(where), progress)
         cluster = job.dataset.cluster
         clusters = [e.metadata[cluster] for e in examples] if cluster else None
-        with progress("resampling", 0):
-            scores = intervals.scores(list(statistics.values()), clusters, **job.stats)
+        with progress("resampling", job.stats["resamples"] * len(statistics)) as step:
+            scores = intervals.scores(list(statistics.values()), clusters, **job.stats, advance=step.advance)
         table = store.examples_table(examples, raw, processed, statistics)
         result = RunResult(
             name=name,
@@ -106,7 +107,8 @@ def run(job: Job, progress: Progress) -> RunResult:
         result = replace(result, manifest=manifest(job, result, started))
         config = yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True)
         store.write(where, result, table, job.specs, config)
-        result = tracked(job, result)
+        with progress("logging", 0):
+            result = tracked(job, result)
     if result.failed == len(examples):
         raise HarnessError(
             f"{name}: all {len(examples)} examples failed, the first with: {processed[0].error} "
@@ -116,7 +118,7 @@ def run(job: Job, progress: Progress) -> RunResult:
 
 
 def read_examples(
-    dataset: Dataset, limit: int | None, whole: bool, advance: Callable[[int], None]
+    dataset: Dataset, limit: int | None, whole: bool, advance: Advance
 ) -> tuple[list[Example], list[str]]:
     """(the examples to evaluate, their ids or, if `whole`, those of the whole data set)."""
     if limit is not None and limit < 1:
@@ -163,7 +165,7 @@ def _same_config(where: Path, job: Job) -> None:
     earlier = store.read_manifest(where)
     if earlier is None or earlier["key"] == job.key:
         return
-    before, after = dict(_flat(earlier["config"])), dict(_flat(job.config))
+    before, after = dict(files.flat(earlier["config"])), dict(files.flat(job.config))
     changed = [
         f"{k}: {before.get(k, 'not set')} there, {after.get(k, 'not set')} here"
         for k in sorted({*before, *after})
@@ -173,12 +175,6 @@ def _same_config(where: Path, job: Job) -> None:
         f"{where} holds a run of another config ({'; '.join(changed[:4])}); "
         "expected the same config, or another output_dir"
     )
-
-
-def _flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        return [pair for k, v in value.items() for pair in _flat(v, f"{prefix}.{k}" if prefix else str(k))]
-    return [(prefix, str(value))]
 
 
 def outputs_of(

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+Advance = Callable[[int], None]
+"""Told how much of a stage was just done, for the progress bar."""
+
+
+def nothing(n: int) -> None:
+    """An `Advance` that nobody watches."""
 
 
 class HarnessError(Exception):
@@ -214,7 +220,7 @@ class Metric(ABC):
     """Names of the s scores; those with a dot are sub-scores."""
     higher_is_better: ClassVar[bool] = True
     needs_references: ClassVar[bool] = True
-    advance: Callable[[int], None] = staticmethod(lambda n: None)
+    advance: Advance = staticmethod(nothing)
     """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
 
     @abstractmethod

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from harness.stats.intervals import check_options, interval
 from harness.stats.resampling import by_cluster, chunks, cluster_codes, draws, generator
-from harness.types import Array, Comparison, HarnessError, Metric, RunResult
+from harness.types import Advance, Array, Comparison, HarnessError, Metric, RunResult, nothing
 
 TESTS = ("bootstrap", "randomization")
 POWER = 0.8
@@ -59,20 +59,29 @@ def compare(
     resamples: int = 10_000,
     level: float = 0.95,
     seed: int = 12345,
+    advance: Advance = nothing,
 ) -> list[Comparison]:
-    """Compares (baseline, system) pairs, grouped by data; the runs of a group hold the same examples in one order."""
+    """Compares (baseline, system) pairs, grouped by data; the runs of a group hold the same examples in one order.
+
+    `advance` is told of resamples done, `resamples` for each group.
+    """
     check_options(resamples, level, "percentile", seed)
     if test not in TESTS:
         raise HarnessError(f"the test {test!r} is not known; expected one of {', '.join(TESTS)}")
     if resamples == 0:
         raise HarnessError("resamples=0; expected 2 or more for a comparison")
-    found = [one for group in groups for one in _group(group, test, resamples, level, seed)]
+    found = [one for group in groups for one in _group(group, test, resamples, level, seed, advance)]
     adjusted = max_t([row.difference or 0.0 for row, _, _ in found], np.array([null for _, null, _ in found]).T)
     return [_judged(row, p, upward, level) for (row, _, upward), p in zip(found, adjusted, strict=True)]
 
 
 def _group(
-    group: Sequence[tuple[RunResult, RunResult]], test: str, resamples: int, level: float, seed: int
+    group: Sequence[tuple[RunResult, RunResult]],
+    test: str,
+    resamples: int,
+    level: float,
+    seed: int,
+    advance: Advance,
 ) -> list[tuple[Comparison, Array, bool]]:
     """Unadjusted comparisons on one data set, each with its draws (resamples,) under the null hypothesis and whether
     higher is better."""
@@ -104,6 +113,7 @@ def _group(
         for counts in draws(n, resamples, seed, purpose):
             for part, (_, _, pair, _, _) in zip(drawn, pairs, strict=True):
                 part.append(pair.difference(counts))
+            advance(len(counts))
         observed = [pair.difference(np.ones((1, n)))[0] for _, _, pair, _, _ in pairs]
         if test == "randomization":
             null = _swaps([pair for _, _, pair, _, _ in pairs], n, resamples, seed, purpose)
@@ -111,7 +121,7 @@ def _group(
             null = [np.concatenate(part) - seen for part, seen in zip(drawn, observed, strict=True)]
     exact = 2**n if test == "randomization" and _enumerable(n, resamples) else None
     found: list[tuple[Comparison, Array, bool]] = []
-    for (baseline, system, pair, units, excluded), part, seen, nothing in zip(
+    for (baseline, system, pair, units, excluded), part, seen, shuffled in zip(
         pairs, drawn, observed, null, strict=True
     ):
         replicate = np.concatenate(part)
@@ -137,12 +147,12 @@ def _group(
                         difference=difference,
                         low=float(lows[i]),
                         high=float(highs[i]),
-                        p_value=_p(nothing[:, i], difference, exact),
+                        p_value=_p(shuffled[:, i], difference, exact),
                         p_adjusted=None,
                         verdict="not distinguishable",
                         smallest_detectable=reach * spread,
                     ),
-                    nothing[:, i],
+                    shuffled[:, i],
                     pair.metric.higher_is_better,
                 )
             )

@@ -12,7 +12,7 @@ from statistics import NormalDist
 import numpy as np
 
 from harness.stats.resampling import by_cluster, cluster_codes, jackknife, replicates
-from harness.types import Array, HarnessError, Score, Statistics
+from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
 
 METHODS = ("percentile", "basic", "bca")
 
@@ -24,15 +24,19 @@ def scores(
     level: float = 0.95,
     method: str = "percentile",
     seed: int = 12345,
+    advance: Advance = nothing,
 ) -> dict[str, Score]:
-    """Every score of every metric with its interval; examples without a row are left out."""
+    """Every score of every metric with its interval; examples without a row are left out.
+
+    `advance` is told of resamples done, `resamples` for each metric.
+    """
     check_options(resamples, level, method, seed)
     found: dict[str, Score] = {}
     for one in statistics:
         keep = np.asarray(~np.isnan(one.rows).any(axis=1))
         codes = cluster_codes([c for c, k in zip(clusters, keep, strict=True) if k] if clusters is not None else None)
         rows = by_cluster(one.rows[keep], codes)
-        estimates, lows, highs, note = _bounds(one, rows, resamples, level, method, seed)
+        estimates, lows, highs, note = _bounds(one, rows, resamples, level, method, seed, advance)
         for i, name in enumerate(one.metric.score_names):
             if name in found:
                 raise HarnessError(f"two metrics give the score {name!r}; expected each score once")
@@ -63,7 +67,7 @@ def check_options(resamples: int, level: float, method: str, seed: int) -> None:
 
 
 def _bounds(
-    one: Statistics, rows: Array, resamples: int, level: float, method: str, seed: int
+    one: Statistics, rows: Array, resamples: int, level: float, method: str, seed: int, advance: Advance
 ) -> tuple[Array, Array, Array, str | None]:
     """(estimates, lows, highs), each (s,), and a note where there can be no interval."""
     none = np.full(len(one.metric.score_names), np.nan)
@@ -75,7 +79,7 @@ def _bounds(
         return estimates, none, none, None
     if len(rows) == 1:
         return estimates, none, none, "one example or cluster: no interval"
-    drawn = replicates([(one.metric, rows)], resamples, seed, "intervals")[0]
+    drawn = replicates([(one.metric, rows)], resamples, seed, "intervals", advance)[0]
     low, high = interval(drawn, estimates, level, method, jackknife(one.metric, rows) if method == "bca" else None)
     return estimates, low, high, None
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from harness.types import Array, Metric
+from harness.types import Advance, Array, Metric, nothing
 
 CELLS = 2**22
 """Cells of a chunk of counts: 32 MiB of float64, whatever n is."""
@@ -45,7 +45,9 @@ def draws(n: int, resamples: int, seed: int, purpose: str) -> Iterator[Array]:
         yield np.bincount(picks.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)[:used]
 
 
-def replicates(samples: Sequence[tuple[Metric, Array]], resamples: int, seed: int, purpose: str) -> list[Array]:
+def replicates(
+    samples: Sequence[tuple[Metric, Array]], resamples: int, seed: int, purpose: str, advance: Advance = nothing
+) -> list[Array]:
     """Bootstrap replicates (resamples, s) of each (metric, rows (n, k)), on shared counts."""
     n = len(samples[0][1])
     parts: list[list[Array]] = [[] for _ in samples]
@@ -54,6 +56,7 @@ def replicates(samples: Sequence[tuple[Metric, Array]], resamples: int, seed: in
         for counts in draws(n, resamples, seed, purpose):
             for part, (metric, rows) in zip(parts, samples, strict=True):
                 part.append(metric.score_weighted(counts, rows))
+            advance(len(counts))
     return [np.concatenate(part) for part in parts]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.files import digest, file_digest
+from harness.files import digest, file_digest, flat
 from harness.types import HarnessError, RunResult, Tracked
 
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
@@ -105,7 +105,7 @@ class MlflowTracker:
         for name, score in run.scores.items():
             values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
         metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
-        params = [Param(k, v[:MAX_VALUE]) for k, v in _flat(run.manifest["config"])]
+        params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"])]
         tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
         tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
         client.log_batch(run_id, tags=tags)
@@ -146,14 +146,6 @@ def _reachable(uri: str) -> None:
 def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
-
-
-def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for k, v in value.items():
-            yield from _flat(v, f"{prefix}.{k}" if prefix else str(k))
-    else:
-        yield prefix, str(value)
 
 
 def _tags(run: RunResult) -> dict[str, str]:
