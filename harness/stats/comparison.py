@@ -15,42 +15,40 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from harness.stats.intervals import check_options, interval
-from harness.stats.resampling import by_cluster, chunks, cluster_codes, draws, generator
-from harness.types import Advance, Array, Comparison, HarnessError, Metric, RunResult, nothing
+from harness.stats.intervals import check_options, interval, number
+from harness.stats.resampling import Codes, Sample, chunks, cluster_codes, draws, generator, quiet_single_thread
+from harness.types import Advance, Array, Comparison, HarnessError, RunResult, nothing
 
 TESTS = ("bootstrap", "randomization")
 POWER = 0.8
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Pair:
-    """Two systems' rows of one metric on shared units; rows of excluded examples are zero in both."""
+    """Two systems on one metric and the same units; examples that failed in either are left out of both."""
 
-    metric: Metric
-    baseline: Array
-    system: Array
+    baseline: RunResult
+    system: RunResult
+    before: Sample
+    after: Sample
+    n: int
+    excluded: int
 
-    def difference(self, weights: Array) -> Array:
-        """(r, s) from weights (r, n)."""
-        score = self.metric.score_weighted
-        return np.asarray(score(weights, self.system) - score(weights, self.baseline))
+    def differences(self, weights: Array) -> Array:
+        """(r, s) from weights (r, units)."""
+        return np.asarray(self.after.scores(weights) - self.before.scores(weights))
 
     def swapped(self, swaps: Array) -> Array:
-        """Differences (r, s) after exchanging the rows of the units marked in swaps (r, n)."""
-        if type(self.metric).score_weighted is Metric.score_weighted:
-            moved = swaps @ (self.baseline - self.system)
-            score = self.metric.score
-            return np.asarray(score(self.system.sum(0) + moved) - score(self.baseline.sum(0) - moved))
-        one = np.ones((1, len(self.system)))
-        found = []
-        for swap in swaps.astype(bool):
-            a = np.where(swap[:, None], self.baseline, self.system)
-            b = np.where(swap[:, None], self.system, self.baseline)
-            found.append((self.metric.score_weighted(one, a) - self.metric.score_weighted(one, b))[0])
-        return np.array(found)
+        """Differences (r, s) after exchanging the outputs of the units marked in swaps (r, units)."""
+        a, b, metric = self.before.rows, self.after.rows, self.after.metric
+        if self.after.summable:
+            moved = swaps @ (a - b)
+            return np.asarray(metric.score(b.sum(0) + moved) - metric.score(a.sum(0) - moved))
+        marks = swaps[:, self.after.members, None].astype(bool)
+        one = np.ones((1, len(a)))
+        pairs = ((np.where(mark, a, b), np.where(mark, b, a)) for mark in marks)
+        return np.concatenate([metric.score_weighted(one, x) - metric.score_weighted(one, y) for x, y in pairs])
 
 
 def compare(
@@ -86,77 +84,64 @@ def _group(
     """Unadjusted comparisons on one data set, each with its draws (resamples,) under the null hypothesis and whether
     higher is better."""
     first = group[0][0]
-    clusters = first.examples[first.cluster].tolist() if first.cluster else None
-    codes = cluster_codes(clusters)
-    pairs: list[tuple[RunResult, RunResult, _Pair, int, int]] = []
-    for baseline, system in group:
-        for name, mine in system.statistics.items():
-            theirs = baseline.statistics[name]
-            keep = np.asarray(~(np.isnan(mine.rows).any(1) | np.isnan(theirs.rows).any(1)))
-            pair = _Pair(
-                mine.metric,
-                by_cluster(np.where(keep[:, None], theirs.rows, 0.0), codes),
-                by_cluster(np.where(keep[:, None], mine.rows, 0.0), codes),
-            )
-            units = int(keep.sum()) if codes is None else len(set(codes[keep].tolist()))
-            if units < 2:
-                what = "clusters" if codes is not None else "examples"
-                raise HarnessError(
-                    f"{baseline.name} and {system.name} share {units} {what} with {name} scores; "
-                    "expected at least 2 for a comparison"
-                )
-            pairs.append((baseline, system, pair, units, int((~keep).sum())))
-    n = len(pairs[0][2].system)
+    codes = cluster_codes(first.examples[first.cluster].tolist() if first.cluster else None)
+    unit = "examples" if codes is None else f"clusters by {first.cluster}"
+    pairs = [_pair(baseline, system, name, codes, unit) for baseline, system in group for name in system.statistics]
+    units = pairs[0].after.units
     purpose = f"comparison {first.dataset_key}"
     drawn: list[list[Array]] = [[] for _ in pairs]
-    with threadpool_limits(limits=1, user_api="blas"), np.errstate(divide="ignore", invalid="ignore"):
-        for counts in draws(n, resamples, seed, purpose):
-            for part, (_, _, pair, _, _) in zip(drawn, pairs, strict=True):
-                part.append(pair.difference(counts))
+    with quiet_single_thread():
+        for counts in draws(units, resamples, seed, purpose):
+            for part, pair in zip(drawn, pairs, strict=True):
+                part.append(pair.differences(counts))
             advance(len(counts))
-        observed = [pair.difference(np.ones((1, n)))[0] for _, _, pair, _, _ in pairs]
-        if test == "randomization":
-            null = _swaps([pair for _, _, pair, _, _ in pairs], n, resamples, seed, purpose)
+        observed = [pair.differences(np.ones((1, units)))[0] for pair in pairs]
+        replicates = [np.concatenate(part) for part in drawn]
+        exact = None
+        if test == "bootstrap":
+            null = [part - seen for part, seen in zip(replicates, observed, strict=True)]
         else:
-            null = [np.concatenate(part) - seen for part, seen in zip(drawn, observed, strict=True)]
-    exact = 2**n if test == "randomization" and _enumerable(n, resamples) else None
+            null = _swaps(pairs, units, resamples, seed, purpose)
+            exact = 2**units if _enumerable(units, resamples) else None
+    reach = NormalDist().inv_cdf((1 + level) / 2) + NormalDist().inv_cdf(POWER)
     found: list[tuple[Comparison, Array, bool]] = []
-    for (baseline, system, pair, units, excluded), part, seen, shuffled in zip(
-        pairs, drawn, observed, null, strict=True
-    ):
-        replicate = np.concatenate(part)
+    for pair, replicate, seen, under_null in zip(pairs, replicates, observed, null, strict=True):
         lows, highs = interval(replicate, seen, level, "percentile")
-        for i, score in enumerate(pair.metric.score_names):
+        for i, score in enumerate(pair.after.metric.score_names):
             if "." in score:
                 continue
-            difference = float(seen[i])
-            spread = float(np.nanstd(replicate[:, i]))
-            reach = NormalDist().inv_cdf((1 + level) / 2) + NormalDist().inv_cdf(POWER)
-            found.append(
-                (
-                    Comparison(
-                        dataset=first.dataset,
-                        baseline=baseline.name,
-                        system=system.name,
-                        score=score,
-                        n=units,
-                        unit="examples" if codes is None else f"clusters by {first.cluster}",
-                        excluded=excluded,
-                        baseline_estimate=baseline.scores[score].estimate,
-                        system_estimate=system.scores[score].estimate,
-                        difference=difference,
-                        low=float(lows[i]),
-                        high=float(highs[i]),
-                        p_value=_p(shuffled[:, i], difference, exact),
-                        p_adjusted=None,
-                        verdict="not distinguishable",
-                        smallest_detectable=reach * spread,
-                    ),
-                    shuffled[:, i],
-                    pair.metric.higher_is_better,
-                )
+            comparison = Comparison(
+                dataset=first.dataset,
+                baseline=pair.baseline.name,
+                system=pair.system.name,
+                score=score,
+                n=pair.n,
+                unit=unit,
+                excluded=pair.excluded,
+                baseline_estimate=pair.baseline.scores[score].estimate,
+                system_estimate=pair.system.scores[score].estimate,
+                difference=number(seen[i]),
+                low=number(lows[i]),
+                high=number(highs[i]),
+                p_value=_p(under_null[:, i], float(seen[i]), exact) if np.isfinite(seen[i]) else None,
+                p_adjusted=None,
+                verdict="not distinguishable",
+                smallest_detectable=number(reach * float(np.nanstd(replicate[:, i]))),
             )
+            found.append((comparison, under_null[:, i], pair.after.metric.higher_is_better))
     return found
+
+
+def _pair(baseline: RunResult, system: RunResult, name: str, codes: Codes | None, unit: str) -> _Pair:
+    before, after = baseline.statistics[name], system.statistics[name]
+    keep = np.asarray(~(np.isnan(before.rows).any(1) | np.isnan(after.rows).any(1)))
+    n = int(keep.sum()) if codes is None else len(set(codes[keep].tolist()))
+    if n < 2:
+        raise HarnessError(
+            f"{baseline.name} and {system.name} share {n} {unit} with {name} scores; expected at least 2 to compare"
+        )
+    paired = [Sample(one.metric, one.rows, codes, keep) for one in (before, after)]
+    return _Pair(baseline, system, paired[0], paired[1], n, int((~keep).sum()))
 
 
 def _swaps(pairs: Sequence[_Pair], n: int, resamples: int, seed: int, purpose: str) -> list[Array]:

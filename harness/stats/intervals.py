@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harness.stats.resampling import by_cluster, cluster_codes, jackknife, replicates
+from harness.stats.resampling import Sample, cluster_codes, jackknife, quiet_single_thread, replicates
 from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
 
 METHODS = ("percentile", "basic", "bca")
@@ -35,16 +35,16 @@ def scores(
     for one in statistics:
         keep = np.asarray(~np.isnan(one.rows).any(axis=1))
         codes = cluster_codes([c for c, k in zip(clusters, keep, strict=True) if k] if clusters is not None else None)
-        rows = by_cluster(one.rows[keep], codes)
-        estimates, lows, highs, note = _bounds(one, rows, resamples, level, method, seed, advance)
+        sample = Sample(one.metric, one.rows[keep], codes)
+        estimates, lows, highs, note = _bounds(sample, resamples, level, method, seed, advance)
         for i, name in enumerate(one.metric.score_names):
             if name in found:
                 raise HarnessError(f"two metrics give the score {name!r}; expected each score once")
             found[name] = Score(
                 name=name,
-                estimate=_number(estimates[i]),
-                low=_number(lows[i]),
-                high=_number(highs[i]),
+                estimate=number(estimates[i]),
+                low=number(lows[i]),
+                high=number(highs[i]),
                 level=level,
                 method=method,
                 resamples=resamples,
@@ -67,20 +67,20 @@ def check_options(resamples: int, level: float, method: str, seed: int) -> None:
 
 
 def _bounds(
-    one: Statistics, rows: Array, resamples: int, level: float, method: str, seed: int, advance: Advance
+    sample: Sample, resamples: int, level: float, method: str, seed: int, advance: Advance
 ) -> tuple[Array, Array, Array, str | None]:
     """(estimates, lows, highs), each (s,), and a note where there can be no interval."""
-    none = np.full(len(one.metric.score_names), np.nan)
-    if len(rows) == 0:
+    none = np.full(len(sample.metric.score_names), np.nan)
+    if sample.units == 0:
         return none, none, none, "no example could be scored"
-    with np.errstate(divide="ignore", invalid="ignore"):
-        estimates = one.metric.score_weighted(np.ones((1, len(rows))), rows)[0]
+    with quiet_single_thread():
+        estimates = sample.scores(np.ones((1, sample.units)))[0]
     if resamples == 0:
         return estimates, none, none, None
-    if len(rows) == 1:
+    if sample.units == 1:
         return estimates, none, none, "one example or cluster: no interval"
-    drawn = replicates([(one.metric, rows)], resamples, seed, "intervals", advance)[0]
-    low, high = interval(drawn, estimates, level, method, jackknife(one.metric, rows) if method == "bca" else None)
+    drawn = replicates([sample], resamples, seed, "intervals", advance)[0]
+    low, high = interval(drawn, estimates, level, method, jackknife(sample) if method == "bca" else None)
     return estimates, low, high, None
 
 
@@ -121,5 +121,6 @@ def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> 
     return np.array([normal.cdf(bias + z / (1 - acceleration * z)) for z in moved])
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
+    """A value for a result: None where it is not finite."""
     return float(value) if np.isfinite(value) else None

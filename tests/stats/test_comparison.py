@@ -149,6 +149,22 @@ def test_clusters_are_resampled_whole() -> None:
     assert whole.smallest_detectable > 2 * alone.smallest_detectable  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
+def test_a_median_is_compared_like_everything_else(test: str) -> None:
+    from tests.stats.test_resampling import Median
+
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(20, 30, 40)
+    a, b = (
+        harness.evaluate(["x" * n for n in values], [["r"]] * 40, [Median()], resamples=0, name=name)
+        for values, name in ((lengths, "a"), (lengths + rng.integers(2, 6, 40), "b"))
+    )
+    row = harness.compare([a, b], test=test, resamples=400)[0]
+    assert row.verdict == "better"
+    assert row.difference == np.median(b.statistics["median"].rows) - np.median(lengths)
+    assert harness.compare([a, a.__class__(**{**a.__dict__, "name": "same"})], test=test, resamples=400)[0].p_value == 1
+
+
 def test_all_pairs_or_a_baseline() -> None:
     rng = np.random.default_rng(7)
     runs = [run(rng.random(20), name) for name in "abc"]
@@ -177,7 +193,7 @@ def test_refusals() -> None:
         harness.compare([a])
     with pytest.raises(HarnessError, match="the test 'magic' is not known"):
         harness.compare([a, b], test="magic")
-    with pytest.raises(HarnessError, match="share 1 examples with given scores; expected at least 2"):
+    with pytest.raises(HarnessError, match="share 1 examples with given scores; expected at least 2 to compare"):
         harness.compare([run([1.0], "a"), run([2.0], "b")])
     stemmed, plain = (
         harness.evaluate(["x"] * 3, [["x"]] * 3, [Rouge(stemmer=stem)], resamples=0, name=str(stem))

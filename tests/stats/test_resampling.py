@@ -10,7 +10,7 @@ import pytest
 
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
-from harness.stats.resampling import by_cluster, cluster_codes, draws, generator, jackknife, replicates
+from harness.stats.resampling import Sample, by_cluster, cluster_codes, draws, generator, jackknife, replicates
 from harness.types import Array, Metric
 
 
@@ -47,15 +47,15 @@ def test_randomness_by_seed_and_purpose() -> None:
 
 def test_replicates_do_not_depend_on_other_metrics() -> None:
     rows, more = rouge_rows(50), np.random.default_rng(1).integers(1, 9, (50, 14)).astype(float)
-    alone = replicates([(ROUGE, rows)], 500, 7, "x")[0]
-    together = replicates([(Bleu(), more), (ROUGE, rows)], 500, 7, "x")[1]
+    alone = replicates([Sample(ROUGE, rows)], 500, 7, "x")[0]
+    together = replicates([Sample(Bleu(), more), Sample(ROUGE, rows)], 500, 7, "x")[1]
     assert alone.tobytes() == together.tobytes()
 
 
 def test_bytes_do_not_depend_on_threads() -> None:
     code = (
         "import numpy as np, hashlib; from tests.stats.test_resampling import *; "
-        "print(hashlib.sha256(replicates([(ROUGE, rouge_rows(3000))], 600, 7, 'x')[0].tobytes()).hexdigest())"
+        "print(hashlib.sha256(replicates([Sample(ROUGE, rouge_rows(3000))], 600, 7, 'x')[0].tobytes()).hexdigest())"
     )
     found = {
         subprocess.run(
@@ -69,7 +69,7 @@ def test_bytes_do_not_depend_on_threads() -> None:
 def test_a_replicate_is_the_score_of_the_resampled_rows() -> None:
     rows = rouge_rows(20)
     counts = next(iter(draws(20, 100, 5, "x")))
-    replicated = replicates([(ROUGE, rows)], 100, 5, "x")[0]
+    replicated = replicates([Sample(ROUGE, rows)], 100, 5, "x")[0]
     resampled = np.repeat(rows, counts[3].astype(int), axis=0)
     assert replicated[3] == pytest.approx(resampled[:, :3].mean(0))
 
@@ -77,7 +77,7 @@ def test_a_replicate_is_the_score_of_the_resampled_rows() -> None:
 def test_jackknife_leaves_one_out() -> None:
     rows = rouge_rows(6)
     expected = [np.delete(rows, i, 0)[:, :3].mean(0) for i in range(6)]
-    assert jackknife(ROUGE, rows) == pytest.approx(np.array(expected))
+    assert jackknife(Sample(ROUGE, rows)) == pytest.approx(np.array(expected))
 
 
 class Median(Metric):
@@ -97,9 +97,20 @@ class Median(Metric):
 
 def test_what_is_no_function_of_a_sum() -> None:
     rows = np.arange(1.0, 8.0)[:, None]
-    assert jackknife(Median(), rows)[0, 0] == 4.5
-    replicated = replicates([(Median(), rows)], 200, 1, "x")[0]
+    assert jackknife(Sample(Median(), rows))[0, 0] == 4.5
+    replicated = replicates([Sample(Median(), rows)], 200, 1, "x")[0]
     assert set(replicated[:, 0]) <= set(range(1, 8))
+
+
+def test_a_median_by_cluster_and_without_failed_examples() -> None:
+    """Clusters are drawn whole and failed examples have no weight, for what is no function of a sum too."""
+    rows = np.array([[1.0], [2.0], [100.0], [np.nan], [5.0]])
+    codes, keep = cluster_codes(["x", "x", "y", "y", "z"]), np.array([True, True, True, False, True])
+    sample = Sample(Median(), rows, codes, keep)
+    assert sample.units == 3
+    weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]])
+    assert sample.scores(weights)[:, 0].tolist() == [3.5, 2.0, 5.0]
+    assert jackknife(sample)[:, 0].tolist() == [52.5, 2.0, 2.0]
 
 
 def test_clusters_are_summed() -> None:
