@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ Run = RunResult | str | Path
 def evaluate(
     outputs: Sequence[str],
     references: Sequence[Sequence[str] | str],
-    metrics: Sequence[str | Mapping[str, Any] | Metric] | str = "standard",
+    metrics: Sequence[str | Mapping[str, Any] | Metric] | str | Mapping[str, Any] | Metric = "standard",
     sources: Sequence[str | None] | None = None,
     resamples: int = 10_000,
     level: float = 0.95,
@@ -35,7 +36,9 @@ def evaluate(
     A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
     seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example.
     """
-    chosen = _metrics([metrics] if isinstance(metrics, str) else metrics)
+    chosen = _metrics([metrics] if isinstance(metrics, str | Mapping | Metric) else metrics)
+    if isinstance(outputs, str) or isinstance(references, str):
+        raise HarnessError("outputs and references are one string; expected a list, one item for each example")
     outputs, references = list(outputs), list(references)
     sources, clusters = sources if sources is None else list(sources), clusters if clusters is None else list(clusters)
     n = len(outputs)
@@ -51,10 +54,10 @@ def evaluate(
     examples = [
         Example(
             names[i],
-            None if sources is None else sources[i],
+            _source(sources, i),
             tuple(
                 files.text(r, f"references[{i}]", "reference")
-                for r in ([refs] if isinstance(refs, str) else refs)
+                for r in ([refs] if isinstance(refs, str) else refs if refs is not None else [])
                 if r is not None
             ),
             {} if clusters is None else {"cluster": clusters[i]},
@@ -70,7 +73,7 @@ def evaluate(
     return RunResult(
         name=name,
         dataset="memory",
-        dataset_key=files.digest([[e.id, e.source, e.references, e.metadata] for e in examples]),
+        dataset_key=runner.dataset_key(examples),
         system=name,
         scores=scores,
         statistics=statistics,
@@ -78,6 +81,11 @@ def evaluate(
         failed=0,
         cluster=None if clusters is None else "cluster",
     )
+
+
+def _source(sources: Sequence[str | None] | None, i: int) -> str | None:
+    source = None if sources is None else sources[i]
+    return None if source is None else files.text(source, f"sources[{i}]", "source")
 
 
 def _metrics(metrics: Sequence[str | Mapping[str, Any] | Metric]) -> dict[str, Metric]:
@@ -109,8 +117,10 @@ def load_run(path: str | Path) -> RunResult:
     """A stored run: `.scores`, `.examples` (pandas), `.statistics`. `path` is a run folder, the name of a run below
     runs/ (the newest of that name) or an MLflow run id."""
     folder = Path(path)
-    if not folder.is_dir():
+    if not (folder / "manifest.json").exists():
         found = store.find(runner.RUNS, str(path)) if runner.RUNS.is_dir() else None
+        if found is None and folder.is_dir():
+            return store.read(folder, config.build)  # says what is missing
         if found is None:
             raise HarnessError(
                 f"there is no run {str(path)!r}; expected a run folder, the name of a finished run below "
@@ -137,18 +147,24 @@ def compare(
     base = baseline if baseline is None or isinstance(baseline, RunResult) else load_run(baseline)
     if base is not None and not any(_same(one, base) for one in loaded):
         loaded.insert(0, base)
+    loaded = _once(loaded)
+    at = None if base is None else next(i for i, one in enumerate(loaded) if _same(one, base))
     loaded = _distinctly_named(loaded)
-    base = next((one for one in loaded if base is not None and _same(one, base)), None)
+    base = None if at is None else loaded[at]
     if len(loaded) < 2:
         raise HarnessError(f"{len(loaded)} run given; expected at least 2 to compare")
     groups: dict[str, list[RunResult]] = {}
     for one in loaded:
         groups.setdefault(one.dataset_key, []).append(one)
     pairs = []
-    for group in groups.values():
+    names = [group[0].dataset for group in groups.values()]
+    for key, group in groups.items():
         if len(group) == 1:
             raise HarnessError(_alone(group[0], loaded))
-        ours = _baseline_of(group, base)
+        shown = group[0].dataset if names.count(group[0].dataset) == 1 else f"{group[0].dataset} ({key[:8]})"
+        at = None if base is None else _baseline_of(group, base)
+        group = [replace(_in_order(one, group[0]), dataset=shown) for one in group]
+        ours = None if at is None else group[at]
         against = [(a, b) for i, a in enumerate(group) for b in group[i + 1 :]]
         chosen = against if ours is None else [(ours, one) for one in group if one is not ours]
         pairs.append([_comparable(a, b) for a, b in chosen])
@@ -160,34 +176,47 @@ def _same(a: RunResult, b: RunResult) -> bool:
     return a is b or (a.path is not None and b.path is not None and a.path.resolve() == b.path.resolve())
 
 
-def _distinctly_named(runs: list[RunResult]) -> list[RunResult]:
-    """Runs once each; those of one name are told apart by their folder, or by number."""
-    from dataclasses import replace
-
-    once: list[RunResult] = []
+def _once(runs: list[RunResult]) -> list[RunResult]:
+    found: list[RunResult] = []
     for run in runs:
-        if not any(_same(run, other) for other in once):
-            once.append(run)
-    names = [run.name for run in once]
+        if not any(_same(run, other) for other in found):
+            found.append(run)
+    return found
+
+
+def _distinctly_named(runs: list[RunResult]) -> list[RunResult]:
+    """Runs of one name are told apart by their folder, or by number."""
+    names = [run.name for run in runs]
+    folders = [str(run.path) if run.path else None for run in runs]
     return [
         run
         if names.count(run.name) == 1
-        else replace(run, name=run.path.name if run.path else f"{run.name} {names[: i + 1].count(run.name)}")
-        for i, run in enumerate(once)
+        else replace(run, name=folders[i] or f"{run.name} {names[: i + 1].count(run.name)}")
+        for i, run in enumerate(runs)
     ]
 
 
-def _baseline_of(group: list[RunResult], base: RunResult | None) -> RunResult | None:
-    if base is None:
-        return None
-    found = next((one for one in group if one is base), None)
-    found = found or next((one for one in group if one.system == base.system), None)
-    if found is None:
-        raise HarnessError(
-            f"no run of the baseline's system {base.system!r} on the data of {group[0].name} "
-            f"({', '.join(one.name for one in group)}); expected one in every group of runs on the same data"
-        )
-    return found
+def _baseline_of(group: list[RunResult], base: RunResult) -> int:
+    """Which run of a group is the baseline, or of the baseline's system."""
+    for wanted in (lambda one: one is base, lambda one: one.system == base.system):
+        for i, one in enumerate(group):
+            if wanted(one):
+                return i
+    raise HarnessError(
+        f"no run of the baseline's system {base.system!r} on the data of {group[0].name} "
+        f"({', '.join(one.name for one in group)}); expected one in every group of runs on the same data"
+    )
+
+
+def _in_order(run: RunResult, first: RunResult) -> RunResult:
+    """The run with its examples in the order of the first one's, by id."""
+    ids, wanted = run.examples["id"].tolist(), first.examples["id"].tolist()
+    if ids == wanted:
+        return run
+    place = {id_: i for i, id_ in enumerate(ids)}
+    order = [place[id_] for id_ in wanted]
+    statistics = {name: replace(one, rows=one.rows[order]) for name, one in run.statistics.items()}
+    return replace(run, examples=run.examples.iloc[order].reset_index(drop=True), statistics=statistics)
 
 
 def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
@@ -198,7 +227,7 @@ def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
     if missing or extra:
         found = f"{len(missing | extra)} ids differ ({files.some(sorted(missing | extra))})"
     else:
-        found = "the ids are the same but sources, references, metadata or their order differ"
+        found = "the ids are the same but sources, references or metadata differ"
     return (
         f"{run.name} and {other.name} are runs on different data: {run.name} has {len(mine)} examples of "
         f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {found}; "
@@ -208,8 +237,6 @@ def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
 
 def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
     """The pair, reduced to the metrics both have, if these are of the same definition."""
-    from dataclasses import replace
-
     if a.cluster != b.cluster:
         raise HarnessError(
             f"{a.name} has the cluster field {a.cluster}, {b.name} {b.cluster}; expected the same dataset.cluster"
@@ -225,7 +252,8 @@ def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
         first, second = mine.signature.definition, theirs.signature.definition
         changed = [k for k in {**first, **second} if first.get(k) != second.get(k)]
         if changed or mine.metric.columns != theirs.metric.columns:
-            what = ", ".join(f"{k}: {first.get(k)} and {second.get(k)}" for k in changed) or "other scores"
+            what = ", ".join(f"{k}: {first.get(k)} and {second.get(k)}" for k in changed)
+            what = what or f"scores: {', '.join(mine.metric.score_names)} and {', '.join(theirs.metric.score_names)}"
             raise HarnessError(
                 f"{name} of {a.name} and {b.name} are defined differently ({what}): "
                 f"{mine.signature} and {theirs.signature}; expected the same definition"

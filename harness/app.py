@@ -12,7 +12,10 @@ import re
 import shlex
 import shutil
 import sys
+import typing
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +40,20 @@ log = logging.getLogger("harness")
 
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
-    sys.path.insert(0, os.getcwd())  # plug-ins of the user's own
     logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
     store = ConfigStore.instance()
     store.store(name="core", node=core.Config)
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
     sys.argv = ["harness run", *_flags_first(arguments)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
-    try:
-        _report(main, arguments)
-    finally:  # Hydra's copy of a multirun's config, unmasked; each run has its own
-        shutil.rmtree("runs/.multirun", ignore_errors=True)
+    _report(main, arguments)
+    sys.exit(Sweep.end())
 
 
-VALUED = ("--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd", "--cfg", "-c", "--package", "-p")
+VALUED = (
+    "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd", "--cfg", "-c", "--package", "-p",
+    "--info", "-i", "--experimental-rerun",
+)  # fmt: skip
 
 
 def _flags_first(arguments: list[str]) -> list[str]:
@@ -58,41 +61,46 @@ def _flags_first(arguments: list[str]) -> list[str]:
     flags: list[str] = []
     overrides: list[str] = []
     for i, argument in enumerate(arguments):
-        belongs = argument.startswith("-") or (i > 0 and arguments[i - 1] in VALUED)
+        belongs = argument.startswith("-") or (i > 0 and arguments[i - 1] in VALUED and "=" not in argument)
         (flags if belongs else overrides).append(argument)
     return flags + overrides
 
 
-def _task(composed: DictConfig) -> str:
+def _task(composed: DictConfig) -> str | None:
     """One cell of a run or multirun; returns its run folder."""
     from harness import runner
     from harness.report.progress import bars
     from harness.report.terminal import print_run
 
-    many = HydraConfig.get().mode == RunMode.MULTIRUN
+    hydra_config = HydraConfig.get()
+    many = hydra_config.mode == RunMode.MULTIRUN
     try:
-        result = runner.run(job(composed), bars(composed.progress))
+        result = runner.run(job(composed, many), bars(composed.progress))
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
         print(f"harness: {error}", file=sys.stderr)
-        if many:  # Hydra goes on with the other cells and raises the first error at the end
-            raise _Said(error) from error
-        sys.exit(1)
+        if not many:
+            sys.exit(1)
+        # the other cells go on, maybe on other machines; raising would make Hydra print the overrides, secrets and all
+        sweep = Path(hydra_config.sweep.dir)
+        sweep.mkdir(parents=True, exist_ok=True)
+        (sweep / f"{hydra_config.job.num}.failed").write_text(str(error))
+        return None
     print_run(result, scores=not many)
     return str(result.path)
 
 
-class _Said(HarnessError):
-    """An error that was printed when it happened."""
-
-
-def job(composed: DictConfig) -> Any:
+def job(composed: DictConfig, many: bool = False) -> Any:
     """The job that a composed config describes, after all checks."""
     from harness.runner import Job
 
     for key in sorted(OmegaConf.missing_keys(composed)):
         raise HarnessError(f"{key} is not set; expected {key}=…")
+    known = [f.name for f in fields(core.Config)]
+    for name in map(str, composed):
+        if name not in known:
+            raise HarnessError(f"{name} is not in the config{core.nearest(name, known)}")
     raw = OmegaConf.to_container(composed, resolve=False)
     resolved = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(resolved, dict)
@@ -112,8 +120,9 @@ def job(composed: DictConfig) -> Any:
         specs=metrics,
         stats=stats,
         tracker=_build(resolved["tracking"], "tracking"),
-        key=core.key(config),
+        key=core.key(typing.cast(dict[str, Any], resolved)),
         config=config,
+        many=many,
         **{k: resolved[k] for k in ("name", "limit", "output_dir", "group", "retry_failed")},
     )
 
@@ -124,27 +133,45 @@ def _build(spec: Any, where: str) -> Any:
     return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where)
 
 
-class Summary(Callback):  # type: ignore[misc]  # hydra has no types
-    """Around a multirun: its cells share a group, and a table of all of them ends it."""
+class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
+    """Around a multirun: its cells share a group, and a table of the finished ones ends it."""
+
+    started: tuple[DictConfig, str] | None = None
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         task = config.hydra.overrides.task
         if config.group is None:
             sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
-            group = digest([sorted(task), sweep])[:8]
-            task.append(f"group='{group}'")
-            config.group = group
+            config.group = digest([sorted(task), sweep])[:8]
+            task.append(f"group='{config.group}'")
+        Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+    @classmethod
+    def end(cls) -> int:
+        """Prints the table; the exit code."""
+        if cls.started is None:
+            return 0
         from harness.api import load_run
-        from harness.report.terminal import console, print_summary
+        from harness.report.terminal import print_compare_command, print_summary
         from harness.runner import RUNS
         from harness.store.folder import stored_runs
 
+        (config, since), cls.started = cls.started, None
         below = Path(config.output_dir) if config.output_dir else RUNS
-        folders = sorted(path for path, manifest in stored_runs(below) if manifest.get("group") == config.group)
-        print_summary([load_run(folder) for folder in folders])
-        console().print(f"compare  harness compare {' '.join(map(str, folders))}", soft_wrap=True)
+        folders = sorted(
+            path
+            for path, manifest in stored_runs(below)
+            if manifest["group"] == config.group and manifest["started"] >= since
+        )
+        if folders:
+            print_summary([load_run(folder) for folder in folders])
+        if len(folders) > 1:
+            print_compare_command(folders)
+        failed = len(list(Path(config.hydra.sweep.dir).glob("*.failed")))
+        shutil.rmtree(config.hydra.sweep.dir, ignore_errors=True)  # Hydra's copy of the config there is not masked
+        if failed:
+            print(f"harness: {failed} of {failed + len(folders)} runs failed, see above", file=sys.stderr)
+        return 1 if failed else 0
 
 
 # ---------------------------------------------------------------- errors
@@ -161,12 +188,11 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
     except Exception as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
-        if isinstance(error, _Said):
-            print("harness: some runs failed, see above; the others are finished", file=sys.stderr)
-        elif isinstance(error, HarnessError):
+        if isinstance(error, HarnessError):
             print(f"harness: {error}", file=sys.stderr)
         elif isinstance(error, HydraException | OmegaConfBaseException):
             print(f"harness: {_explained(error, arguments)}", file=sys.stderr)
+            sys.exit(2 if "Error parsing override" in str(error) else 1)
         else:
             raise
         sys.exit(1)
@@ -174,7 +200,7 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
 
 def _explained(error: Exception, arguments: list[str]) -> str:
     """Hydra's error in a line or two, with the nearest valid name where a name is wrong."""
-    text = str(error).strip()
+    text = re.split(r"\n\s*(?:Config s|S)earch path", str(error).strip())[0].strip()
     wrong = re.search(r"Could not override '([^'@]+)", text)
     if wrong:
         name = wrong[1]

@@ -23,20 +23,26 @@ def main(arguments: list[str] | None = None) -> None:
     if "--debug" in arguments:
         arguments = [a for a in arguments if a != "--debug"]
         os.environ["HYDRA_FULL_ERROR"] = "1"
-    if arguments[:1] == ["run"]:
-        from harness.app import run
-
-        return run(arguments[1:])
-    options = _parser().parse_args(arguments)
+    sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
+    options = None if arguments[:1] == ["run"] else _parser().parse_args(arguments)
     from harness.types import HarnessError
 
     try:
-        options.call(options)
+        if options is None:
+            from harness.app import run
+
+            run(arguments[1:])
+        else:
+            options.call(options)
+        sys.stdout.flush()
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
         print(f"harness: {error}", file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt:
+        print("\nharness: interrupted", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -98,6 +104,15 @@ def _compare(options: Any) -> None:
         print_comparisons(rows, options.level, options.test)
 
 
+def _newest_uri() -> str | None:
+    """The store that the newest run below runs/ was logged to."""
+    from harness.runner import RUNS
+    from harness.store.folder import stored_runs
+
+    logged = [(m["ended"], m["mlflow"]["uri"]) for _, m in stored_runs(RUNS) if m["mlflow"]]
+    return max(logged)[1] if logged else None
+
+
 def _ui(options: Any) -> NoReturn:
     """Becomes MLflow's server."""
     from pathlib import Path
@@ -105,7 +120,7 @@ def _ui(options: Any) -> NoReturn:
     from harness.tracking.mlflow import default_uri
     from harness.types import HarnessError
 
-    uri = options.uri or default_uri(Path("runs"))
+    uri = options.uri or os.environ.get("MLFLOW_TRACKING_URI") or _newest_uri() or default_uri(Path("runs"))
     if uri.startswith("http"):
         print(f"These runs are on a tracking server; open {uri}")
         sys.exit(0)

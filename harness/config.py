@@ -67,9 +67,9 @@ def conf_dir() -> Path:
     return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"
 
 
-def key(config: Mapping[str, Any]) -> str:
-    """The config's key: runs of the same config find the same folder again."""
-    return digest({k: v for k, v in config.items() if k not in UNKEYED})
+def key(resolved: Mapping[str, Any]) -> str:
+    """The config's key: runs of the same config find the same folder again. Secrets are no part of it."""
+    return digest(masked({k: v for k, v in resolved.items() if k not in UNKEYED}))
 
 
 # ---------------------------------------------------------------- plug-ins
@@ -174,25 +174,49 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
 
 # ---------------------------------------------------------------- secrets
 
-_SECRET = re.compile(r"(^|_)(api_?key|key|token|password|passwd|secret|credentials?|authorization)$", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(\w+://)[^/@\s]+@")
+_SECRET = re.compile(
+    r"^key$|(^|_)(api_?key|access_?key|secret_?key|private_?key|password|passwd|pwd|pass|secret|credentials?|auth"
+    r"|authorization)$|(^|_)(?<!pad_)(?<!bos_)(?<!eos_)(?<!unk_)(?<!sep_)(?<!cls_)(?<!mask_)token$",
+    re.IGNORECASE,
+)
+_CREDENTIALS = re.compile(r"(\w+://)[^/\s]+@")
+_QUERY = re.compile(r"([?&](?:api_?key|key|token|password|secret)=)[^&\s]+", re.IGNORECASE)
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 MASK = "***"
 
 
-def masked(resolved: Any, raw: Any = None) -> Any:
+def masked(resolved: Any, raw: Any = None, root: Any = None) -> Any:
     """A copy of the config without secrets: fields named like one, credentials in URLs, values from the environment.
 
     `raw` is the same config with its interpolations unresolved.
     """
+    root = raw if root is None else root
     if isinstance(resolved, Mapping):
         inner = raw if isinstance(raw, Mapping) else {}
         return {
-            k: MASK if _SECRET.search(str(k)) and isinstance(v, str) else masked(v, inner.get(k))
+            k: MASK
+            if _SECRET.search(str(k).replace("-", "_")) and isinstance(v, str)
+            else masked(v, inner.get(k), root)
             for k, v in resolved.items()
         }
     if isinstance(resolved, list):
         parts = raw if isinstance(raw, list) and len(raw) == len(resolved) else [None] * len(resolved)
-        return [masked(v, r) for v, r in zip(resolved, parts, strict=True)]
-    if isinstance(raw, str) and "${oc.env:" in raw:
+        return [masked(v, r, root) for v, r in zip(resolved, parts, strict=True)]
+    if isinstance(raw, str) and _from_environment(raw, root):
         return MASK
-    return _CREDENTIALS.sub(rf"\1{MASK}@", resolved) if isinstance(resolved, str) else resolved
+    return (
+        _QUERY.sub(rf"\1{MASK}", _CREDENTIALS.sub(rf"\1{MASK}@", resolved)) if isinstance(resolved, str) else resolved
+    )
+
+
+def _from_environment(raw: str, root: Any, depth: int = 8) -> bool:
+    """Whether an interpolation ends in an environment variable, also by way of other keys."""
+    if "${oc.env:" in raw:
+        return True
+    for name in _REFERENCE.findall(raw) if depth else ():
+        value = root
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if isinstance(value, str) and _from_environment(value, root, depth - 1):
+            return True
+    return False

@@ -49,14 +49,19 @@ def file_digest(path: Path) -> str:
 def existing(path: str | Path, what: str) -> Path:
     """The path, if there is a file at it."""
     found = Path(path).expanduser()
+    try:
+        with open(found, "rb"):
+            return found
+    except (FileNotFoundError, IsADirectoryError):
+        pass
+    except OSError as error:
+        raise HarnessError(f"{str(found)[:200]} cannot be read ({error.strerror}); expected {what}") from None
     if found.is_dir():
         raise HarnessError(f"{found} is a folder; expected {what}")
-    if not found.exists():
-        near = found.parent if found.parent.is_dir() else None
-        names = sorted(p.name for p in near.iterdir() if not p.name.startswith(".")) if near else []
-        there = f"{near or found.parent} has: {_few(names)}" if near else f"there is no folder {found.parent}"
-        raise HarnessError(f"{found} does not exist; expected {what} ({there})")
-    return found
+    near = found.parent if found.parent.is_dir() else None
+    names = sorted(p.name for p in near.iterdir() if not p.name.startswith(".")) if near else []
+    there = f"{near} has: {_few(names)}" if near else f"there is no folder {found.parent}"
+    raise HarnessError(f"{found} does not exist; expected {what} ({there})")
 
 
 def text(value: Any, place: str, field: str) -> str:
@@ -162,7 +167,7 @@ def _jsonl(path: Path) -> Iterator[Row]:
         place = f"{path} line {number}"
         try:
             value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise HarnessError(f"{place} is not JSON ({error}); expected one object a line") from None
         yield place, _object(value, place)
 
@@ -170,7 +175,7 @@ def _jsonl(path: Path) -> Iterator[Row]:
 def _json(path: Path) -> Iterator[Row]:
     try:
         rows = json.loads("\n".join(line for _, line in _lines(path)))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise HarnessError(f"{path} is not JSON ({error}); expected a list of objects") from None
     if not isinstance(rows, list):
         raise HarnessError(f"{path} holds {_kind(rows)[:60]}; expected a list of objects")
@@ -218,7 +223,14 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise HarnessError(f"{path} is not a Parquet file ({error})") from None
     number = 0
     with file:
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
+        batches = file.iter_batches()
+        while True:
+            try:
+                rows = next(batches).to_pylist()
+            except StopIteration:
+                return
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                raise HarnessError(f"{path} cannot be read after row {number} ({error})") from None
+            for row in rows:
                 number += 1
                 yield f"{path} row {number}", row

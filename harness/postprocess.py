@@ -4,8 +4,8 @@ Changing it never generates again. The steps run in this order, each off by defa
 
 1. `reasoning`: blocks of these tags are removed, `<think>…</think>`; a block that was cut off before its end goes to
    the end of the text, one whose start stood in the prompt goes from its beginning.
-2. `extract`: a regular expression; its first group (or whole match) is the answer, the last match counts where
-   `which=last`.
+2. `extract`: a regular expression; its first group (or whole match) is the answer, of the last match where
+   `which=last`. A dot matches no line end; `(?s)` at the start of the pattern lets it.
 3. `normalize`: a Unicode normal form, NFC, NFD, NFKC or NFKD.
 4. `lowercase`.
 5. `strip`: white space at both ends.
@@ -44,7 +44,7 @@ class Postprocess:
         if normalize is not None:
             _one_of("normalize", normalize, FORMS)
         try:
-            self.pattern = re.compile(extract, re.DOTALL) if extract is not None else None
+            self.pattern = re.compile(extract) if extract is not None else None
         except re.error as error:
             raise HarnessError(f"postprocess.extract={extract!r} is not a regular expression: {error}") from None
         self.tags = list(reasoning)
@@ -71,12 +71,11 @@ class Postprocess:
 
 
 def _without(text: str, tag: str) -> str:
-    start, end = f"<{tag}>", f"</{tag}>"
-    head, found, tail = text.partition(end)
-    if found and start not in head:
-        text = tail  # the block began in the prompt
-    text = re.sub(f"{re.escape(start)}.*?{re.escape(end)}", "", text, flags=re.DOTALL)
-    return text.partition(start)[0]  # a block that was cut off
+    start, end = re.escape(f"<{tag}>"), re.escape(f"</{tag}>")
+    flags = re.DOTALL | re.IGNORECASE
+    text = re.sub(f"^((?!{start}).)*?{end}", "", text, flags=flags)  # the block began in the prompt
+    text = re.sub(f"{start}.*?{end}", "", text, flags=flags)
+    return re.sub(f"{start}.*$", "", text, flags=flags)  # a block that was cut off
 
 
 def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:

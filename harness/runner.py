@@ -6,12 +6,12 @@ by batch, each batch on disk before the next begins. Rows of statistics are reus
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import platform
 import re
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -32,7 +32,6 @@ from harness.store.cache import SqliteCache
 from harness.store.journal import Journal
 from harness.types import (
     Advance,
-    Array,
     Cache,
     Dataset,
     Example,
@@ -41,6 +40,7 @@ from harness.types import (
     Output,
     Progress,
     RunResult,
+    Signature,
     Statistics,
     System,
     Tracker,
@@ -70,6 +70,8 @@ class Job:
     limit: int | None = None
     output_dir: str | None = None
     group: str | None = None
+    many: bool = False
+    """One cell of several, so that `output_dir` is their parent."""
     retry_failed: bool = False
 
 
@@ -79,14 +81,19 @@ def run(job: Job, progress: Progress) -> RunResult:
     with progress("reading", 0) as step:
         examples, ids = read_examples(job.dataset, job.limit, whole=job.system.stored, advance=step.advance)
     check_references(examples, job.metrics)
+    for metric in job.metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
+        metric.signature([example.references for example in examples])
+    job.system.align(ids)
     name = job.name or f"{job.dataset.name}-{job.system.name}"
     where = run_folder(job, name)
     with store.opened(where):
         _same_config(where, job)
         cache = SqliteCache(RUNS / ".cache" / "outputs.sqlite")
-        raw = outputs_of(job, examples, ids, Journal(where / "outputs.jsonl"), cache, progress)
+        identity = job.system.key()
+        raw = outputs_of(job, identity, examples, Journal(where / "outputs.jsonl"), cache, progress)
         processed = [o if o.text is None else job.postprocess(o.text) for o in raw]
         statistics = statistics_of(job.metrics, examples, processed, store.stored_rows(where), progress)
+        earlier = store.read_manifest(where)
         cluster = job.dataset.cluster
         clusters = [e.metadata[cluster] for e in examples] if cluster else None
         with progress("resampling", job.stats["resamples"] * len(statistics)) as step:
@@ -95,18 +102,20 @@ def run(job: Job, progress: Progress) -> RunResult:
         result = RunResult(
             name=name,
             dataset=job.dataset.name,
-            dataset_key=files.digest([[e.id, e.source, e.references, e.metadata] for e in examples]),
+            dataset_key=dataset_key(examples),
             system=job.system.name,
             scores=scores,
             statistics=statistics,
             examples=table.to_pandas(),
             failed=sum(o.error is not None for o in processed),
-            cluster=(cluster if cluster in table.column_names else f"metadata.{cluster}") if cluster else None,
+            cluster=store.metadata_name(cluster, scores) if cluster else None,
             path=where,
         )
-        result = replace(result, manifest=manifest(job, result, started))
+        result = replace(result, manifest=manifest(job, identity, result, started, earlier))
+        if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
+            log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
         config = yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True)
-        store.write(where, result, table, job.specs, config)
+        store.write(where, result, table, masked(job.specs), config)
         with progress("logging", 0):
             result = tracked(job, result)
     if result.failed == len(examples):
@@ -137,6 +146,11 @@ def read_examples(
     return examples, ids
 
 
+def dataset_key(examples: Sequence[Example]) -> str:
+    """Hash of all rows in any order; runs are aligned by id."""
+    return files.digest(sorted(files.digest([e.id, e.source, e.references, e.metadata]) for e in examples))
+
+
 def check_references(examples: Sequence[Example], metrics: Mapping[str, Metric]) -> None:
     needing = [name for name, metric in metrics.items() if metric.needs_references]
     without = [example.id for example in examples if not example.references]
@@ -151,7 +165,7 @@ def run_folder(job: Job, name: str) -> Path:
     """`runs/<experiment>/<name>-<key>` below the current folder, or what `output_dir` says."""
     own = f"{_safe(name)}-{job.key[:8]}"
     if job.output_dir is not None:
-        return Path(job.output_dir) / own if job.group else Path(job.output_dir)
+        return Path(job.output_dir) / own if job.many else Path(job.output_dir)
     return RUNS / _safe(job.tracker.experiment) / own
 
 
@@ -178,21 +192,27 @@ def _same_config(where: Path, job: Job) -> None:
 
 
 def outputs_of(
-    job: Job, examples: Sequence[Example], ids: Sequence[str], journal: Journal, cache: Cache, progress: Progress
+    job: Job,
+    identity: str | None,
+    examples: Sequence[Example],
+    journal: Journal,
+    cache: Cache,
+    progress: Progress,
 ) -> list[Output]:
     """An output for each example: from the journal, from the shared cache, or generated now."""
     system = job.system
-    system.align(ids)
     if system.stored:
         return list(system.generate(examples))
-    identity = system.key()
-    keys = [files.digest([identity, system.seen(example), 0]) for example in examples]
+    owner = identity or ["of this config only", job.key]
+    keys = [files.digest([owner, system.seen(example), 0]) for example in examples]
     have = journal.read()
     if job.retry_failed:
         have = {key: output for key, output in have.items() if output.error is None}
     if identity is not None:
-        found = cache.get([key for key in keys if key not in have])
-        have.update({key: Output(text) for key, text in found.items()})
+        found = {key: Output(text) for key, text in cache.get([key for key in keys if key not in have]).items()}
+        if found:
+            _keep(journal, found)
+        have.update(found)
     with progress("generating", len(set(keys))) as step:
         step.advance(len(have.keys() & set(keys)))
         for batch in system.plan(examples):
@@ -200,18 +220,22 @@ def outputs_of(
             if not todo:
                 continue
             made = dict(zip(todo, map(_storable, system.generate(list(todo.values()))), strict=True))
-            try:
-                journal.append(made)
-            except OSError as error:
-                raise HarnessError(
-                    f"{journal.path} cannot be written ({error.strerror or error}); earlier batches are kept in it, "
-                    "run the same command again when there is room"
-                ) from error
+            _keep(journal, made)
             if identity is not None:
                 cache.put({key: output.text for key, output in made.items() if output.text is not None})
             have.update(made)
             step.advance(len(made))
     return [have[key] for key in keys]
+
+
+def _keep(journal: Journal, outputs: Mapping[str, Output]) -> None:
+    try:
+        journal.append(outputs)
+    except OSError as error:
+        raise HarnessError(
+            f"{journal.path} cannot be written ({error.strerror or error}); earlier batches are kept in it, "
+            "run the same command again when there is room"
+        ) from error
 
 
 def _storable(output: Output) -> Output:
@@ -223,7 +247,7 @@ def statistics_of(
     metrics: Mapping[str, Metric],
     examples: Sequence[Example],
     outputs: Sequence[Output],
-    earlier: Mapping[str, tuple[str, Array]],
+    earlier: Mapping[str, store.StoredRows],
     progress: Progress,
 ) -> dict[str, Statistics]:
     """Rows of every metric; NaN for examples that failed."""
@@ -235,10 +259,11 @@ def statistics_of(
     found: dict[str, Statistics] = {}
     for name, metric in metrics.items():
         signature = metric.signature([example.references for example in examples])
-        identity = [type(metric).__qualname__, metric.version, metric.columns, dict(signature.definition)]
+        identity = [_source(metric), metric.version, metric.columns, dict(signature.definition)]
         key = files.digest([content, identity])
-        if name in earlier and earlier[name][0] == key:
-            found[name] = Statistics(metric, earlier[name][1], signature, key)
+        if name in earlier and earlier[name].key == key:
+            made_by = Signature(signature.definition, earlier[name].provenance)
+            found[name] = Statistics(metric, earlier[name].rows, made_by, key)
             continue
         rows = np.full((len(examples), len(metric.columns)), np.nan)
         if good:
@@ -252,6 +277,18 @@ def statistics_of(
             rows[good] = scored
         found[name] = Statistics(metric, rows, signature, key)
     return found
+
+
+def _source(metric: Metric) -> str:
+    """What identifies a metric's code: its name and, for one of the user's own, its text."""
+    kind = type(metric)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name.startswith("harness."):
+        return name
+    try:
+        return name + inspect.getsource(kind)
+    except (OSError, TypeError):  # made in a shell
+        return name
 
 
 def tracked(job: Job, result: RunResult) -> RunResult:
@@ -272,13 +309,18 @@ def tracked(job: Job, result: RunResult) -> RunResult:
     if place is None:
         return result
     logged = {"run_id": place.run_id, "uri": masked(place.uri), "where": masked(place.where)}
-    result = replace(result, manifest={**result.manifest, "mlflow": logged})
+    known = [*(run_id for run_id in result.manifest["mlflow_run_ids"] if run_id != place.run_id), place.run_id]
+    result = replace(result, manifest={**result.manifest, "mlflow": logged, "mlflow_run_ids": known})
     store.write_manifest(result.path or Path(), result.manifest)
     return result
 
 
-def manifest(job: Job, result: RunResult, started: str) -> dict[str, Any]:
-    """What made the run."""
+def manifest(
+    job: Job, identity: str | None, result: RunResult, started: str, earlier: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What made the run. MLflow runs of the folder's earlier results stay known."""
+    metrics = {name: {"signature": str(one.signature), "key": one.key} for name, one in result.statistics.items()}
+    unchanged = earlier is not None and earlier["metrics"] == metrics
     return {
         "schema": store.SCHEMA,
         "name": result.name,
@@ -290,29 +332,20 @@ def manifest(job: Job, result: RunResult, started: str) -> dict[str, Any]:
             "examples": len(result.examples),
             "cluster": result.cluster,
         },
-        "system": {"name": result.system, "key": job.system.key()},
-        "metrics": {name: {"signature": str(one.signature), "key": one.key} for name, one in result.statistics.items()},
+        "system": {"name": result.system, "key": identity},
+        "metrics": metrics,
         "seed": job.stats["seed"],
         "harness": harness.__version__,
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "python": platform.python_version(),
         "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
         "git": _git(),
-        "command": [Path(sys.argv[0]).name, *_masked_arguments(sys.argv[1:])],
         "started": started,
         "ended": _now(),
-        "mlflow": None,
+        "mlflow": earlier["mlflow"] if earlier is not None and unchanged else None,
+        "mlflow_run_ids": earlier["mlflow_run_ids"] if earlier is not None else [],
         "config": dict(job.config),
     }
-
-
-def _masked_arguments(arguments: Sequence[str]) -> list[str]:
-    found = []
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        last = name.rpartition(".")[2]
-        found.append(f"{name}{equals}{masked({last: value})[last]}" if equals else argument)
-    return found
 
 
 def _version(package: str) -> str | None:

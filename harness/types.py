@@ -194,7 +194,7 @@ class System(ABC):
 
     def seen(self, example: Example) -> Any:
         """The part of an example that the system sees, as JSON: never the references."""
-        return {"source": example.source, "metadata": dict(example.metadata)}
+        return {"id": example.id, "source": example.source, "metadata": dict(example.metadata)}
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
@@ -242,8 +242,9 @@ class Metric(ABC):
         return self.score(weights @ rows)
 
     def definition(self) -> dict[str, str]:
-        """The options that decide what the score is."""
-        return {}
+        """What decides what the score is: by default all that the constructor kept; override it for a shorter one."""
+        own = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        return {k: str(v) for k, v in own.items() if k not in ("name", "columns", "score_names", "advance")}
 
     def provenance(self) -> dict[str, str]:
         """Package versions and the like."""

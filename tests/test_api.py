@@ -34,6 +34,9 @@ def test_metrics_by_name_options_and_object() -> None:
     assert set(result.statistics) == {"bleu", "rouge"}
     assert result.scores["rougeL"].low is None
     assert set(harness.evaluate(GOOD, REFERENCES, "lexical", resamples=0).statistics) == {"bleu", "rouge"}
+    one = harness.evaluate(GOOD, REFERENCES, {"bleu": {"tokenize": "char"}}, resamples=0)
+    assert "tok:char" in one.scores["bleu"].signature
+    assert set(harness.evaluate(GOOD, REFERENCES, Rouge(["rougeL"]), resamples=0).statistics) == {"rouge"}
 
 
 def test_one_reference_as_a_string_and_null_references() -> None:
@@ -50,6 +53,12 @@ def test_one_reference_as_a_string_and_null_references() -> None:
         ({"outputs": ["a"], "references": []}, "references has 0 items; expected 1, one for each output"),
         ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 items; expected 2"),
         ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string"),
+        ({"outputs": "ab", "references": ["a", "b"]}, "outputs and references are one string; expected a list"),
+        (
+            {"outputs": ["a"], "references": ["a"], "sources": ["\ud800"]},
+            r"sources\[0\]: 'source' holds a lone surrogate",
+        ),
+        ({"outputs": ["a"], "references": [None]}, "1 of 1 examples have no references"),
         ({"outputs": ["a"], "references": [[]]}, "1 of 1 examples have no references"),
         ({"outputs": ["a"], "references": ["a"], "metrics": ["bluer"]}, "the metric 'bluer' is not known"),
         ({"outputs": ["a"], "references": ["a"], "metrics": []}, "metrics is empty"),
@@ -108,6 +117,32 @@ def test_runs_are_grouped_by_data(files: Path, cli: Callable[..., Called]) -> No
     with pytest.raises(harness.HarnessError, match="different data"):
         harness.compare(runs[:3], baseline="dev-bad")
     assert len(harness.compare(runs, resamples=200)) == 2
+
+
+def test_the_baseline_is_found_among_runs_of_one_name() -> None:
+    a, b = (harness.evaluate(o, REFERENCES, ["bleu"], resamples=0) for o in (BAD, GOOD))
+    assert harness.compare([a, b], baseline=a, resamples=100)[0].difference > 0  # type: ignore[operator]
+    row = harness.compare([a, b], baseline=b, resamples=100)[0]
+    assert row.difference < 0  # type: ignore[operator]
+    assert (row.baseline, row.system) == ("outputs 2", "outputs 1")
+
+
+def test_runs_are_aligned_by_id() -> None:
+    """The same data in another order is the same data."""
+    order = [2, 0, 3, 1]
+    a = harness.evaluate(BAD, REFERENCES, ["lexical"], resamples=0, ids=list("abcd"), name="a")
+    b = harness.evaluate(GOOD, REFERENCES, ["lexical"], resamples=0, ids=list("abcd"), name="b")
+    mixed = harness.evaluate(
+        [GOOD[i] for i in order], [REFERENCES[i] for i in order], ["lexical"], resamples=0, ids=["abcd"[i] for i in order], name="b"
+    )  # fmt: skip
+    assert harness.compare([a, mixed], resamples=100) == harness.compare([a, b], resamples=100)
+
+
+def test_estimates_of_a_comparison_are_of_the_shared_examples() -> None:
+    a, b = (harness.evaluate(o, REFERENCES, ["rouge"], resamples=0, name=n) for o, n in ((BAD, "a"), (GOOD, "b")))
+    a.statistics["rouge"].rows[0] = np.nan
+    row = harness.compare([a, b], resamples=100)[0]
+    assert row.system_estimate - row.baseline_estimate == pytest.approx(row.difference)  # type: ignore[operator]
 
 
 def test_unknown_attribute() -> None:

@@ -78,8 +78,9 @@ def test_compare_of_stored_runs(files: Path) -> None:
     told = harness("compare", "dev-bad", "dev-good", cwd=files)
     assert told.returncode == 0, told.stderr
     assert "dev: n = 4 examples, paired bootstrap" in told.stdout
-    assert "dev-good" in told.stdout
-    assert told.stdout.count("not distinguishable") + told.stdout.count("better") >= 5
+    assert "dev-good against dev-bad" in told.stdout
+    judged = [line.split() for line in told.stdout.splitlines() if line.strip().endswith(("better", "distinguishable"))]
+    assert [words[0] for words in judged] == ["bleu", "rouge1", "rouge2", "rougeL", "rougeLsum"]
     found = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
     answer = json.loads(found.stdout)
     assert {k: answer[k] for k in ("schema", "test", "correction", "level")} == {

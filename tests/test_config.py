@@ -114,6 +114,14 @@ def test_secrets_are_masked() -> None:
     }
 
 
+def test_more_secrets() -> None:
+    raw = {"env": "${oc.env:X}", "indirect": "${env}", "X-Api-Key": "s1", "pad_token": "<pad>", "auth": "s2",
+           "uri": "http://u:p@ss@h/x?token=s3&a=b"}  # fmt: skip
+    found = config.masked({**raw, "env": "s4", "indirect": "s4"}, raw)
+    assert found == {"env": "***", "indirect": "***", "X-Api-Key": "***", "pad_token": "<pad>", "auth": "***",
+                     "uri": "http://***@h/x?token=***&a=b"}  # fmt: skip
+
+
 def test_the_key_knows_what_changes_the_result() -> None:
     base = {"dataset": {"path": "a"}, "metrics": {"bleu": {"tokenize": "13a"}}, "stats": {"seed": 1}, "limit": None}
     key = config.key({**base, "name": "x", "tracking": {"uri": "u"}, "output_dir": "o", "progress": True})
@@ -142,10 +150,11 @@ MISSPELT: list[tuple[list[str], str]] = [
     (["metrics=[bleu,rogue]"], "metrics=rogue is not a choice (did you mean 'rouge'?)"),
     (["system=leed"], "system=leed is not a choice (did you mean 'lead'?)"),
     (["+metrics.bleu.tokenise=zh"], "metrics.bleu.tokenise is not an option (did you mean 'tokenize'?)"),
+    (["+limt=2"], "limt is not in the config (did you mean 'limit'?)"),
     (["metrics.bleu.max_order=abc"], "metrics.bleu.max_order is 'abc'; expected a whole number"),
     (["stats.resamples=abc"], "Value 'abc' of type 'str' could not be converted to Integer"),
     (["dataset=file"], "dataset.path is not set; expected dataset.path=…"),
-    (["stats.method=magic"], "stats.method=magic; expected one of percentile, basic, bca"),
+    (["stats.method=magic"], "method=magic; expected one of percentile, basic, bca"),
     (["tracking=mlflow", "tracking.uri=file:./store"], "is a folder store, which MLflow 3 no longer writes"),
     (["--multirun", "system=lead,lexrank", "metrics.rouge.stemer=true"], "(did you mean 'metrics.rouge.stemmer'?)"),
 ]

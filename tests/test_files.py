@@ -22,6 +22,7 @@ def rows(path: Path, **options: bool) -> list[dict[str, object]]:
         ("a.jsonl", b'{"id": "caf\xe9"}\n', "a.jsonl line 1 has byte 0xe9 at position 12, which is not UTF-8"),
         ("a.jsonl", b'{"id": "a\x00b"}\n', "a.jsonl line 1 has a NUL character at position 10"),
         ("a.jsonl", '{"id": 1}\n'.encode("utf-16"), "starts with a UTF-16 byte order mark; expected UTF-8"),
+        ("a.jsonl", b'{"id": ' + b"1" * 5000 + b"}\n", "a.jsonl line 1 is not JSON"),
         ("a.json", b'{"id": 1}', "a.json holds dict"),
         ("a.json", b"[1", "a.json is not JSON"),
         ("a.csv", b"id,source\n1,a,b\n", "a.csv line 2 has 3 fields; expected 2 as in the header (id, source)"),
@@ -44,6 +45,21 @@ def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:
         rows(tmp_path / "div.jsonl")
     with pytest.raises(HarnessError, match="is a folder; expected a data file"):
         rows(tmp_path)
+    with pytest.raises(HarnessError, match="cannot be read \\(File name too long\\)"):
+        rows(tmp_path / ("x" * 300 + ".jsonl"))
+
+
+def test_a_damaged_parquet_file(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [str(i) for i in range(1000)]}), path, compression="snappy", use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    content[40:600] = b"\xff" * 560
+    path.write_bytes(content)
+    with pytest.raises(HarnessError, match="a.parquet cannot be read after row 0"):
+        rows(path)
 
 
 def test_mark_and_crlf_are_dropped(tmp_path: Path) -> None:

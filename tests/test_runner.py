@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import linecache
 import os
 import signal
 import subprocess
@@ -224,7 +226,9 @@ def test_a_killed_run_goes_on(counted: Path, cli: Cli) -> None:
     assert sorted(set(calls())) == ["a", "b", "c", "d"]
     assert len(calls()) <= 5  # at most the batch in flight again
     assert done < 4
+    Path("runs/.cache/outputs.sqlite").unlink()
     assert cli("run", *system("system.slow=true", "system.prefix=", "output_dir=whole")).code == 0
+    assert len(calls()) >= 8  # generated anew
     for name in ("scores.json", "examples.parquet", "statistics.parquet"):
         assert Path("killed", name).read_bytes() == Path("whole", name).read_bytes()
 
@@ -297,3 +301,104 @@ def test_a_full_disk_loses_no_batch(counted: Path, cli: Cli, monkeypatch: pytest
     monkeypatch.setattr(Journal, "append", append)
     assert cli("run", *system("system.known=false")).code == 0
     assert calls() == ["a", "b", "c", "c", "d"]
+
+
+def test_outputs_of_one_config_are_never_served_for_another(counted: Path, cli: Cli) -> None:
+    """Two systems without a known identity, the second in the folder where the first was killed before it ended."""
+    assert cli("run", *system("system.known=false", "system.prefix=one", "output_dir=out")).code == 0
+    Path("out/manifest.json").unlink()
+    assert cli("run", *system("system.known=false", "system.prefix=two", "output_dir=out")).code == 0
+    assert all(text.startswith("two") for text in pd.read_parquet("out/examples.parquet")["output"])
+
+
+def test_values_of_the_environment_are_keyed_but_not_shown(
+    files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [a for a in PREDICT if not a.startswith("dataset.path")]
+    (files / "other.jsonl").write_text((files / "dev.jsonl").read_text().replace("snow", "hail"))
+    for name in ("dev.jsonl", "other.jsonl"):
+        monkeypatch.setenv("DATA", name)
+        assert cli("run", *arguments, "dataset.path=${oc.env:DATA}", "system.path=good.jsonl", "name=e").code == 0
+    folders = list(Path("runs/harness").iterdir())
+    assert len(folders) == 2
+    assert all("path: '***'" in (folder / "config.yaml").read_text() for folder in folders)
+
+
+def test_a_planted_secret_is_in_no_file(files: Path, cli: Cli) -> None:
+    (files / "judge.py").write_text(
+        "from tests.stats.test_comparison import Given\n"
+        "class Judge(Given):\n"
+        "    name = 'judge'\n"
+        "    def __init__(self, api_key): self._key = api_key\n"
+        "    def statistics(self, outputs, references, sources):\n"
+        "        return super().statistics([len(text) for text in outputs], references, sources)\n"
+    )
+    inline = "+metrics.judge={_target_: judge.Judge, api_key: PLANTED}"
+    called = cli("run", *PREDICT[:-1], inline, "system.path=good.jsonl", "--multirun", "limit=2,3")
+    assert called.code == 0, called.err
+    assert "PLANTED" not in called.out + called.err
+    found = [path for path in Path("runs").rglob("*") if path.is_file()]
+    assert len(found) > 10
+    assert [path for path in found if b"PLANTED" in path.read_bytes()] == []
+
+
+def test_a_cluster_field_of_a_taken_name(files: Path, cli: Cli) -> None:
+    write_jsonl(files / "dev.jsonl", [{**row, "output": i // 2} for i, row in enumerate(ROWS)])
+    for name in ("good", "bad"):
+        assert cli("run", *PREDICT, f"system.path={name}.jsonl", "dataset.cluster=output").code == 0
+    assert harness.load_run("dev-good").cluster == "metadata.output"
+    assert {row.n for row in harness.compare(["dev-good", "dev-bad"], resamples=100)} == {2}
+    write_jsonl(files / "dev.jsonl", [{**row, "output": None} for row in ROWS])
+    called = cli("run", *PREDICT, "system.path=good.jsonl", "dataset.cluster=output")
+    assert "dev.jsonl line 1: 'output' is null; expected the cluster of the example" in called.err
+
+
+def test_reused_rows_keep_the_versions_that_made_them(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("run", *PREDICT, "system.path=good.jsonl").code == 0
+    monkeypatch.setattr("sacrebleu.__version__", "9.9.9")
+    assert cli("run", *PREDICT, "system.path=good.jsonl").code == 0
+    assert "version:2.6.0" in harness.load_run("dev-good").scores["bleu"].signature
+
+
+def test_a_changed_metric_of_the_users_own_is_scored_again(
+    files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    code = "from tests.stats.test_comparison import Given\nclass Own(Given):\n    def statistics(self, o, r, s):\n        return super().statistics([{} for x in o], r, s)\n"
+    arguments = [a for a in PREDICT if not a.startswith("metrics")]
+    for value in (1, 2):
+        (files / "own.py").write_text(code.format(value))
+        monkeypatch.delitem(sys.modules, "own", raising=False)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+        called = cli("run", *arguments, "system.path=good.jsonl", "+metrics.own._target_=own.Own", "metrics=bleu")
+        assert called.code == 0, called.err
+        assert harness.load_run("dev-good").scores["given"].estimate == value
+
+
+def test_failed_cells_do_not_hide_the_others(files: Path, cli: Cli) -> None:
+    called = cli("run", *PREDICT, "--multirun", "system.path=good.jsonl,nowhere.jsonl,bad.jsonl")
+    assert called.code == 1
+    assert called.err.splitlines()[0].startswith("harness: nowhere.jsonl does not exist")
+    assert called.err.splitlines()[-1] == "harness: 1 of 3 runs failed, see above"
+    assert "good " in called.out
+    assert "harness compare runs/harness/dev-bad" in called.out
+    assert not Path("runs/.multirun").exists() or not list(Path("runs/.multirun").iterdir())
+
+
+def test_outputs_from_the_cache_are_in_the_journal_too(counted: Path, cli: Cli) -> None:
+    assert cli("run", *system("output_dir=one")).code == 0
+    assert cli("run", *system("output_dir=two", "stats.seed=1")).code == 0
+    assert len(calls()) == 4
+    one, two = (sorted(Path(name, "outputs.jsonl").read_text().splitlines()) for name in ("one", "two"))
+    assert one == two
+    assert len(one) == 4
+
+
+def test_what_is_missing_is_said_before_anything_is_generated(counted: Path, cli: Cli) -> None:
+    called = cli("run", *system("metrics.bleu.tokenize=nonsense"))
+    assert called.code == 1
+    assert calls() == []
+    refused = cli("run", *PREDICT, "system.path=dev.jsonl")
+    assert refused.code == 1
+    assert not Path("runs").exists()

@@ -39,7 +39,7 @@ class HuggingFaceDataset:
         except ImportError:
             raise HarnessError(
                 "dataset=huggingface needs the package datasets, which is not installed; "
-                "expected: pip install 'harness[huggingface]'"
+                "expected this package with its extra: pip install '.[huggingface]' in a checkout"
             ) from None
         datasets.disable_progress_bars()
         try:

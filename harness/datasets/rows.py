@@ -18,7 +18,7 @@ def columns_of(columns: Mapping[str, Any] | None) -> dict[str, list[str] | None]
         if field not in FIELDS:
             raise HarnessError(f"dataset.columns.{field} is not a field; expected one of {', '.join(FIELDS)}")
         if column is not None:
-            chosen[field] = [column] if isinstance(column, str) else list(column)
+            chosen[field] = [str(c) for c in (column if isinstance(column, list | tuple) else [column])]
     for field in ("id", "source"):
         if chosen[field] is not None and len(chosen[field] or ()) != 1:
             raise HarnessError(f"dataset.columns.{field} names {len(chosen[field] or ())} columns; expected one")
@@ -50,9 +50,11 @@ def examples_of(
             raise HarnessError(f"{place} has the id {id_!r}, already used in {seen[id_]}; expected unique ids")
         seen[id_] = place
         names = {*used, *(f for f in FIELDS if chosen[f] is None)}
-        metadata = {k: _clean(v, place, k) for k, v in row.items() if k not in names}
+        metadata = {files.text(k, place, k): _clean(v, place, k) for k, v in row.items() if k not in names}
         if cluster is not None and cluster not in row:
             raise files.missing_field(place, cluster, row, f" (dataset.cluster={cluster})")
+        if cluster is not None and row[cluster] is None:
+            raise HarnessError(f"{place}: '{cluster}' is null; expected the cluster of the example (dataset.cluster)")
         if cluster is not None and cluster in names:
             metadata[cluster] = row[cluster]
         yield Example(

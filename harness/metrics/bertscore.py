@@ -34,6 +34,7 @@ PACKAGED = {  # hub name -> (package, folder inside it, sha256 of the weights): 
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     )
 }
+DTYPES = ("float32", "bfloat16", "float16")
 LAYERS = {DEFAULT_MODEL: 5}
 HELP = (
     "expected one of: a folder with a transformers encoder (metrics.bertscore.model=DIR), "
@@ -57,6 +58,10 @@ class BertScore(Metric):
         """`layer`: which layer's vectors; 5 for the default model, else the one at three quarters of the depth."""
         self.model, self.layer = model, layer
         self.batch_size, self.device, self.dtype = batch_size, device, dtype
+        if batch_size < 1:
+            raise HarnessError(f"metrics.bertscore.batch_size={batch_size}; expected at least 1")
+        if dtype not in DTYPES:
+            raise HarnessError(f"metrics.bertscore.dtype={dtype}; expected one of {', '.join(DTYPES)}")
 
     # ------------------------------------------------------------ identity, without torch
 
@@ -165,7 +170,10 @@ class BertScore(Metric):
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:
         _, tokenizer, model = self._encoder
-        longest = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 10**9)
+        positions = getattr(model.config, "max_position_embeddings", None) or 10**9
+        if model.config.model_type in ("roberta", "xlm-roberta"):  # their positions start after the padding index
+            positions -= model.config.pad_token_id + 1
+        longest = min(tokenizer.model_max_length, positions)
         ids = {t: _encode(tokenizer, t, longest) for t in {*outputs, *(r for refs in references for r in refs)}}
         cut = sum(truncated for _, truncated in ids.values())
         if cut:
@@ -236,6 +244,6 @@ def _check(path: Path, sha256: str) -> None:
 
 def _no_torch(package: str) -> HarnessError:
     return HarnessError(
-        f"bertscore needs torch and transformers, and {package} is not installed; expected: "
-        "pip install 'harness[neural]', or metrics=lexical, which needs no model"
+        f"bertscore needs torch and transformers, and {package} is not installed; expected this package with its extra "
+        "(pip install '.[neural]' in a checkout), or metrics=lexical, which needs no model"
     )

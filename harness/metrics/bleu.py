@@ -38,6 +38,8 @@ class Bleu(Metric):
     ) -> None:
         if smooth_method not in SMOOTHING:
             raise HarnessError(f"metrics.bleu.smooth_method={smooth_method}; expected one of {', '.join(SMOOTHING)}")
+        if smooth_value is not None and smooth_value < 0:
+            raise HarnessError(f"metrics.bleu.smooth_value={smooth_value}; expected 0 or more")
         if not 1 <= max_order <= 9:
             raise HarnessError(f"metrics.bleu.max_order={max_order}; expected 1 to 9")
         self.tokenize, self.lowercase = tokenize, lowercase

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.types import Comparison, RunResult, Score
 
 
 def console() -> Console:
     """Standard output; not folded at 80 columns where it is not a terminal."""
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=240, no_color=True)
+    if sys.stdout.isatty():
+        return Console(highlight=False, markup=False)
+    return Console(highlight=False, markup=False, width=240, no_color=True)
 
 
 def number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "n/a" if value is None else f"{value:.{digits}f}"
 
 
 def digits_of(scores: Mapping[str, Score], name: str) -> int:
@@ -36,7 +41,7 @@ def _table(*columns: tuple[str, str], title: str | None = None) -> Table:
 
 def interval(score: Score, digits: int) -> str:
     if score.low is None or score.high is None:
-        return score.note or "–"
+        return score.note or "n/a"
     return f"[{number(score.low, digits)}, {number(score.high, digits)}]"
 
 
@@ -52,7 +57,7 @@ def print_run(run: RunResult, scores: bool = True) -> None:
         style = None if score.headline else "dim"
         shown = name if score.headline else f"  {name}"
         table.add_row(shown, number(score.estimate, digits), interval(score, digits), style=style)
-    out.print(f"[bold]{run.name}[/]  {len(run.examples)} examples{failed}{units}", markup=True)
+    out.print(Text.assemble((run.name, "bold"), f"  {len(run.examples)} examples{failed}{units}"), soft_wrap=True)
     if scores:
         out.print(table)
     out.print(f"run folder  {run.path}", soft_wrap=True)
@@ -63,55 +68,64 @@ def print_run(run: RunResult, scores: bool = True) -> None:
 
 
 def print_summary(runs: Sequence[RunResult]) -> None:
-    """The headline scores of several runs side by side, one table a data set."""
+    """The headline scores of several runs side by side, one table a data set; a row a score where that is too wide."""
     out = console()
-    for dataset, group in groupby(sorted(runs, key=lambda r: r.dataset), key=lambda r: r.dataset):
-        some = list(group)
-        names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
+    keys = {run.dataset_key: run.dataset for run in runs}
+    for key, dataset in keys.items():
+        some = [run for run in runs if run.dataset_key == key]
+        shown = dataset if list(keys.values()).count(dataset) == 1 else f"{dataset} ({key[:8]})"
         level = next(iter(some[0].scores.values())).level
-        table = _table(
-            ("system", "left"), *((name, "right") for name in names), title=f"{dataset}, {level:.0%} intervals"
-        )
+        names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
+        title = f"{shown}, {level:.0%} intervals"
+        wide = _table(("system", "left"), *((name, "right") for name in names), title=title)
+        long = _table(("system", "left"), ("score", "left"), ("estimate", "right"), ("interval", "left"), title=title)
         for run in some:
-            estimates, bounds = [], []
-            for name in names:
-                score = run.scores.get(name)
-                digits = digits_of(run.scores, name)
-                estimates.append(number(score.estimate, digits) if score else "")
-                bounds.append(interval(score, digits) if score else "")
-            table.add_row(run.system, *estimates)
-            table.add_row("", *bounds, style="dim")
-        out.print(table)
+            cells = [_cells(run, name) for name in names]
+            wide.add_row(run.system, *(estimate for estimate, _ in cells))
+            wide.add_row("", *(bounds for _, bounds in cells), style="dim")
+            for i, (name, pair) in enumerate(zip(names, cells, strict=True)):
+                long.add_row("" if i else run.system, name, *pair)
+        needed = Console(width=10_000, markup=False).measure(wide).maximum
+        out.print(wide if needed <= out.width else long)
         out.print()
+
+
+def _cells(run: RunResult, name: str) -> tuple[str, str]:
+    score = run.scores.get(name)
+    if score is None:
+        return "", ""
+    digits = digits_of(run.scores, name)
+    return number(score.estimate, digits), interval(score, digits)
+
+
+def print_compare_command(folders: Sequence[Path]) -> None:
+    console().print(f"compare  {shlex.join(['harness', 'compare', *map(str, folders)])}", soft_wrap=True)
 
 
 def print_comparisons(rows: Sequence[Comparison], level: float, test: str) -> None:
-    """A table for each data set, then a sentence for each pair of systems."""
+    """A table and a sentence for each pair of systems."""
     out = console()
-    for dataset, group in groupby(rows, key=lambda r: r.dataset):
-        some = list(group)
-        table = _table(
-            ("system", "left"), ("against", "left"), ("score", "left"), ("difference", "right"),
-            (f"{level:.0%} interval", "left"), ("p", "right"), ("p adjusted", "right"), ("verdict", "left"),
-            title=f"{dataset}: {_units(some)}, paired {test}",
-        )  # fmt: skip
-        before = None
-        for row in some:
-            digits = _digits(row)
-            pair = (row.system, row.baseline) if (row.system, row.baseline) != before else ("", "")
-            before = (row.system, row.baseline)
-            style = {"better": "green", "worse": "red"}.get(row.verdict)
-            difference = "–" if row.difference is None else f"{row.difference:+.{digits}f}"
-            bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
-            table.add_row(
-                *pair, row.score, difference, bounds, _p(row.p_value), _p(row.p_adjusted),
-                f"[{style}]{row.verdict}[/]" if style else row.verdict,
+    for dataset, on_one in groupby(rows, key=lambda r: r.dataset):
+        some = list(on_one)
+        out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"), soft_wrap=True)
+        for (system, baseline), pair in groupby(some, key=lambda r: (r.system, r.baseline)):
+            found = list(pair)
+            out.print(Text(f"\n{system} against {baseline}", "bold"), soft_wrap=True)
+            table = _table(
+                ("score", "left"), ("difference", "right"), (f"{level:.0%} interval", "left"), ("p", "right"),
+                ("p adj.", "right"), ("verdict", "left"),
             )  # fmt: skip
-        out.print(table)
+            for row in found:
+                digits = _digits(row)
+                style = {"better": "green", "worse": "red"}.get(row.verdict, "")
+                difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
+                bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
+                cells = (row.score, difference, bounds, _p(row.p_value), _p(row.p_adjusted))
+                table.add_row(*cells, Text(row.verdict, style))
+            out.print(table)
+            out.print(sentence(found), soft_wrap=True)
         out.print()
-    for _, group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
-        out.print(sentence(list(group)), soft_wrap=True)
-    out.print("\nIntervals are unadjusted; p adjusted: step-down max-T over all rows.", style="dim", soft_wrap=True)
+    out.print("Intervals are unadjusted; p adj.: step-down max-T over all rows; verdicts follow it.", style="dim")
 
 
 def _units(rows: Sequence[Comparison]) -> str:
@@ -126,7 +140,7 @@ def _digits(row: Comparison) -> int:
 
 
 def _p(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    return "n/a" if value is None else f"{value:.4f}"
 
 
 def sentence(rows: Sequence[Comparison]) -> str:

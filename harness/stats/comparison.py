@@ -95,7 +95,8 @@ def _group(
             for part, pair in zip(drawn, pairs, strict=True):
                 part.append(pair.differences(counts))
             advance(len(counts))
-        observed = [pair.differences(np.ones((1, units)))[0] for pair in pairs]
+        whole = np.ones((1, units))
+        observed = [pair.differences(whole)[0] for pair in pairs]
         replicates = [np.concatenate(part) for part in drawn]
         exact = None
         if test == "bootstrap":
@@ -118,8 +119,8 @@ def _group(
                 n=pair.n,
                 unit=unit,
                 excluded=pair.excluded,
-                baseline_estimate=pair.baseline.scores[score].estimate,
-                system_estimate=pair.system.scores[score].estimate,
+                baseline_estimate=number(pair.before.scores(whole)[0, i]),
+                system_estimate=number(pair.after.scores(whole)[0, i]),
                 difference=number(seen[i]),
                 low=number(lows[i]),
                 high=number(highs[i]),
@@ -172,7 +173,8 @@ def _p(null: Array, difference: float, exact: int | None) -> float:
 
 def _reaches(values: Array, bound: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """values >= bound, rounding errors of equal sums aside."""
-    return np.asarray(values >= bound - 1e-12 * max(1.0, abs(bound)))
+    slack = 1e-12 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
+    return np.asarray(values >= bound - slack)
 
 
 def max_t(differences: Sequence[float], nulls: Array) -> list[float]:

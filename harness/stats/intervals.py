@@ -50,20 +50,20 @@ def scores(
                 resamples=resamples,
                 signature=str(one.signature),
                 higher_is_better=one.metric.higher_is_better,
-                note=note,
+                note=note or (None if np.isfinite(estimates[i]) else "undefined on this data"),
             )
     return found
 
 
 def check_options(resamples: int, level: float, method: str, seed: int) -> None:
     if method not in METHODS:
-        raise HarnessError(f"stats.method={method}; expected one of {', '.join(METHODS)}")
+        raise HarnessError(f"method={method}; expected one of {', '.join(METHODS)}")
     if not 0 < level < 1:
-        raise HarnessError(f"stats.level={level}; expected a share between 0 and 1, such as 0.95")
+        raise HarnessError(f"level={level}; expected a share between 0 and 1, such as 0.95")
     if resamples < 0 or resamples == 1:
-        raise HarnessError(f"stats.resamples={resamples}; expected 2 or more, or 0 for scores without intervals")
+        raise HarnessError(f"resamples={resamples}; expected 2 or more, or 0 for scores without intervals")
     if seed < 0:
-        raise HarnessError(f"stats.seed={seed}; expected 0 or more")
+        raise HarnessError(f"seed={seed}; expected 0 or more")
 
 
 def _bounds(

@@ -46,13 +46,3 @@ class SqliteCache:
                 connection.executemany("insert or ignore into outputs values (?, ?)", items.items())
         except (sqlite3.Error, OSError) as error:
             log.warning("the cache %s cannot be written (%s); going on without it", self.path, error)
-
-
-class NoCache:
-    """The seam's fake: remembers nothing."""
-
-    def get(self, keys: Sequence[str]) -> dict[str, str]:
-        return {}
-
-    def put(self, items: Mapping[str, str]) -> None:
-        pass

@@ -13,18 +13,19 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.store import atomic
-from harness.types import Example, HarnessError, Metric, Output, RunResult, Score, Signature, Statistics
+from harness.types import Array, Example, HarnessError, Metric, Output, RunResult, Score, Signature, Statistics
 
 SCHEMA = 1
-TEXT_COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output")
+COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output")
 Build = Callable[[str, Mapping[str, Any]], Any]
 
 
@@ -79,16 +80,24 @@ def examples_table(
             scores[name] = pa.array(values[:, i], pa.float64(), from_pandas=True)
     fields = dict.fromkeys(field for example in examples for field in example.metadata)
     for field in fields:
-        name = field if field not in columns and field not in scores else f"metadata.{field}"
-        columns[name] = _metadata_column([e.metadata.get(field) for e in examples])
+        columns[metadata_name(field, scores)] = _metadata_column([e.metadata.get(field) for e in examples])
     return pa.table({**columns, **scores})
 
 
+def metadata_name(field: str, scores: Iterable[str]) -> str:
+    """The column of a metadata field: its own name unless that is taken."""
+    return f"metadata.{field}" if field in COLUMNS or field in scores else field
+
+
 def _metadata_column(values: list[Any]) -> Any:
-    """An Arrow array; values of several kinds in one column become their JSON."""
+    """An Arrow array; mappings, and values of several kinds in one column, become their JSON."""
     import pyarrow as pa
 
     try:
+        if any(
+            isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(x, Mapping) for x in v)) for v in values
+        ):
+            raise TypeError
         return pa.array(values)
     except (pa.ArrowException, TypeError, OverflowError):
         return pa.array([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
@@ -162,13 +171,22 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def stored_rows(folder: Path) -> dict[str, tuple[str, Any]]:
-    """Rows of an earlier run of this folder, as {metric: (key, rows)}; empty where there are none."""
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """A metric's rows of an earlier run, with what made them."""
+
+    key: str
+    rows: Array
+    provenance: Mapping[str, str]
+
+
+def stored_rows(folder: Path) -> dict[str, StoredRows]:
+    """Rows of an earlier run of this folder by metric; empty where there are none."""
     try:
         described, columns = _read_statistics(folder)
     except (OSError, HarnessError):
         return {}
-    return {name: (one["key"], columns[name]) for name, one in described.items()}
+    return {name: StoredRows(one["key"], columns[name], one["provenance"]) for name, one in described.items()}
 
 
 def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -210,7 +228,10 @@ def read(folder: Path, build: Build) -> RunResult:
             f"{folder} is not a finished run (no {', '.join(missing) or 'readable manifest.json'}); "
             "expected a run folder with scores.json, examples.parquet, statistics.parquet and manifest.json"
         )
-    stored = json.loads((folder / "scores.json").read_text())
+    try:
+        stored = json.loads((folder / "scores.json").read_text())
+    except ValueError as error:
+        raise HarnessError(f"{folder / 'scores.json'} is not JSON ({error}); expected the scores of a run") from None
     described, columns = _read_statistics(folder)
     statistics = {}
     for name, one in described.items():
@@ -251,6 +272,6 @@ def find(runs: Path, name: str) -> Path | None:
     found = [
         (manifest["ended"], path)
         for path, manifest in stored_runs(runs)
-        if name in (manifest["name"], (manifest.get("mlflow") or {}).get("run_id"), path.name)
+        if name in (manifest["name"], path.name, *manifest["mlflow_run_ids"])
     ]
     return max(found)[1] if found else None

@@ -7,11 +7,14 @@ journal is read, and cut away before the next batch is appended.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.types import Output
+
+log = logging.getLogger(__name__)
 
 
 class Journal:
@@ -24,8 +27,11 @@ class Journal:
         """All outputs so far by key; the newest of a key counts."""
         found: dict[str, Output] = {}
         for line in self._whole().splitlines():
-            record = json.loads(line)
-            found[record["key"]] = Output(record["text"], record["error"])
+            try:
+                record = json.loads(line)
+                found[record["key"]] = Output(record["text"], record["error"])
+            except (ValueError, KeyError, TypeError):
+                log.warning("%s has a line that cannot be read; its output is generated again", self.path)
         return found
 
     def append(self, outputs: Mapping[str, Output]) -> None:

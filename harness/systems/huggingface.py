@@ -2,7 +2,8 @@
 
 The model is a folder, a GGUF file, a hub name (while online), or a file inside an installed Python package written
 `package:NAME/FILE`, which is found without importing that package's code. The prompt is a Jinja template over the
-example's fields (`{{ source }}`, metadata by name). Decoding is greedy. Batches are planned by length from all examples
+example's fields (`{{ source }}`, metadata by name). Decoding is greedy (one beam, no sampling; a minimum
+length or the like in the model's own generation config stays in force). Batches are planned by length from all examples
 before the first one runs, so that an interrupted run ends with the same outputs as an uninterrupted one.
 
 Within a batch, padding changes the last bits of a model's arithmetic, and where two tokens are almost equally likely
@@ -24,6 +25,7 @@ from harness.files import digest, file_digest
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1
+DTYPES = ("float32", "bfloat16", "float16")
 WEIGHTS = ("*.safetensors", "*.gguf", "*.bin", "*.json", "*.model", "*.jinja", "*.txt")
 
 
@@ -46,6 +48,10 @@ class HuggingFace(System):
         self.name = name or (self.location.stem if self.location else model.rsplit("/", 1)[-1])
         self.prompt, self.chat = prompt, chat
         self.max_new_tokens, self.batch_size = max_new_tokens, batch_size
+        if batch_size < 1 or max_new_tokens < 1:
+            raise HarnessError("system.batch_size and system.max_new_tokens: expected at least 1")
+        if dtype not in DTYPES:
+            raise HarnessError(f"system.dtype={dtype}; expected one of {', '.join(DTYPES)}")
         self.device, self.dtype = device, dtype
 
     def key(self) -> str | None:
@@ -82,18 +88,33 @@ class HuggingFace(System):
                 )
                 for prompt in prompts
             ]
-        encoded = tokenizer(prompts, return_tensors="pt", padding=True, add_special_tokens=not chat)
+        lengths = [len(ids) for ids in tokenizer(prompts, add_special_tokens=not chat)["input_ids"]]
+        room = self._room(model.config)
+        outputs = [Output(None, f"the prompt has {length} tokens; the model has room for {room}") for length in lengths]
+        fitting = [i for i, length in enumerate(lengths) if length <= room]
+        if not fitting:
+            return outputs
+        some = [prompts[i] for i in fitting]
+        encoded = tokenizer(some, return_tensors="pt", padding=True, add_special_tokens=not chat)
         encoded.pop("token_type_ids", None)
         with torch.inference_mode():
             generated = model.generate(
                 **encoded.to(model.device),
                 max_new_tokens=self.max_new_tokens,
                 do_sample=False,
+                num_beams=1,
                 pad_token_id=tokenizer.pad_token_id,
             )
         if not model.config.is_encoder_decoder:
             generated = generated[:, encoded["input_ids"].shape[1] :]
-        return [Output(text) for text in tokenizer.batch_decode(generated, skip_special_tokens=True)]
+        for i, text in zip(fitting, tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
+            outputs[i] = Output(text)
+        return outputs
+
+    def _room(self, config: Any) -> int:
+        """Tokens that a prompt may have."""
+        positions = getattr(config, "max_position_embeddings", None) or 10**9
+        return positions if config.is_encoder_decoder else positions - self.max_new_tokens
 
     def _render(self, example: Example) -> str:
         import jinja2
@@ -122,7 +143,7 @@ class HuggingFace(System):
         except ImportError as error:
             raise HarnessError(
                 f"system=huggingface needs {error.name}, which is not installed; "
-                "expected: pip install 'harness[huggingface]'"
+                "expected this package with its extra: pip install '.[huggingface]' in a checkout"
             ) from None
         transformers.utils.logging.disable_progress_bar()
         transformers.utils.logging.set_verbosity_error()
@@ -136,7 +157,8 @@ class HuggingFace(System):
         try:
             config = transformers.AutoConfig.from_pretrained(where, **source)
             kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **source)
+            side = "right" if config.is_encoder_decoder else "left"
+            tokenizer = transformers.AutoTokenizer.from_pretrained(where, padding_side=side, **source)
             with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
                 model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
         except (OSError, ValueError, ImportError) as error:

@@ -1,6 +1,6 @@
 """`system=lexrank`: the most central sentences of the source, by LexRank (Erkan and Radev 2004) as in sumy.
 
-Needs the package sumy: `pip install 'harness[demo]'`. sumy's own tokenizer wants NLTK data from the network, so
+Needs the package sumy: `pip install '.[demo]'` in a checkout. sumy's own tokenizer wants NLTK data from the network, so
 sentences and words are split here.
 """
 
@@ -39,7 +39,8 @@ class LexRank(System):
             self.sumy = version("sumy")
         except PackageNotFoundError:
             raise HarnessError(
-                "system=lexrank needs the package sumy, which is not installed; expected: pip install 'harness[demo]'"
+                "system=lexrank needs the package sumy, which is not installed; "
+                "expected this package with its extra: pip install '.[demo]' in a checkout"
             ) from None
 
     def key(self) -> str:

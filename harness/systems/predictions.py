@@ -69,5 +69,5 @@ class Predictions(System):
 def _output(row: Mapping[str, Any], place: str) -> Output:
     """A null output is a failed example: kept, excluded from the scores and counted."""
     if row["output"] is None:
-        return Output(None, str(row.get("error") or "the output is null"))
+        return Output(None, files.text(str(row.get("error") or "the output is null"), place, "error"))
     return Output(files.text(row["output"], place, "output"))

@@ -11,16 +11,20 @@ import logging
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from harness.files import digest, file_digest, flat
 from harness.types import HarnessError, RunResult, Tracked
 
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
 TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
-ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml", "manifest.json")
+ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml")
+INCIDENTAL = ("name", "output_dir", "group", "retry_failed", "progress")
+"""May differ when the same result is logged again; MLflow refuses a parameter of another value."""
 
 
 def default_uri(runs: Path) -> str:
@@ -35,7 +39,7 @@ class MlflowTracker:
         self.runs = Path("runs")
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
-        if self.uri.startswith("file:") or "://" not in self.uri:
+        if self.uri.startswith(("file:", ".", "/", "~")) or Path(self.uri).is_dir():
             raise HarnessError(
                 f"tracking.uri={self.uri} is a folder store, which MLflow 3 no longer writes; "
                 "expected sqlite:///FILE, http://HOST:PORT or a database URI"
@@ -51,9 +55,10 @@ class MlflowTracker:
             logging.getLogger(noisy).setLevel(logging.WARNING)
         if self.uri.startswith("sqlite:///"):
             Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
-        client = MlflowClient(tracking_uri=self.uri)
-        experiment = self._experiment(client)
-        parent = self._parent(client, experiment, group) if group else None
+        with _first(self.uri):
+            client = MlflowClient(tracking_uri=self.uri)
+            experiment = self._experiment(client)
+            parent = self._parent(client, experiment, group) if group else None
         assert run.path is not None
         result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
         where = {"harness.key": run.manifest["key"], "harness.result": result}
@@ -105,7 +110,7 @@ class MlflowTracker:
         for name, score in run.scores.items():
             values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
         metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
-        params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"])]
+        params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"]) if k not in INCIDENTAL]
         tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
         tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
         client.log_batch(run_id, tags=tags)
@@ -116,12 +121,26 @@ class MlflowTracker:
         assert run.path is not None
         for name in ARTIFACTS:
             client.log_artifact(run_id, str(run.path / name))
+        client.log_dict(run_id, {**run.manifest, "mlflow": {"run_id": run_id}}, "manifest.json")
         client.set_terminated(run_id, "FINISHED", end_time=ended)
 
     def _page(self, experiment: str, run_id: str) -> str:
         if self.uri.startswith("http"):
             return f"{self.uri.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
         return f"{run_id} in {self.uri}"
+
+
+@contextmanager
+def _first(uri: str) -> Iterator[None]:
+    """One process at a time makes a SQLite store, the experiment and the parent run."""
+    if not uri.startswith("sqlite:///") or os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    with open(uri.removeprefix("sqlite:///") + ".lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | None, bool]:
@@ -135,7 +154,8 @@ def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | 
 def _reachable(uri: str) -> None:
     """MLflow retries for minutes where nobody listens; ask first."""
     parts = urlsplit(uri)
-    if parts.scheme in ("http", "https") and parts.hostname:
+    proxied = parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
+    if parts.scheme in ("http", "https") and parts.hostname and not proxied:
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
             socket.create_connection((parts.hostname, port), timeout=5).close()

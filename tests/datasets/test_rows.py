@@ -74,6 +74,7 @@ def test_columns_are_renamed_and_several_make_references(tmp_path: Path) -> None
         ([{"id": "x", "references": ["a", 4]}], {}, "'references' is int '4'; expected a string"),
         ([{"id": "x", "source": "a\ud800"}], {}, "'source' holds a lone surrogate"),
         ([{"id": "x", "note": ["\udfff"]}], {}, "'note' holds a lone surrogate"),
+        ([{"id": "x", "a\ud800": 1}], {}, "holds a lone surrogate"),
         ([{"id": "x", "source": "a\0"}], {}, "'source' holds a NUL character"),
         ([{"id": "x"}], {"cluster": "doc"}, "line 1 has no 'doc'; found: id (dataset.cluster=doc)"),
     ],

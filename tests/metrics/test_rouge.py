@@ -47,6 +47,14 @@ def test_random_text(pairs: list[tuple[str, list[str]]], stemmer: bool) -> None:
     check([output for output, _ in pairs], [refs for _, refs in pairs], stemmer)
 
 
+def test_texts_of_a_megabyte() -> None:
+    """rouge-score's table of cells would take 200 GiB here."""
+    words = [f"w{i % 997}" for i in range(60_000)]
+    rows = Rouge(["rouge1", "rougeL", "rougeLsum"]).statistics([" ".join(words)], [[" ".join(words[:30_000])]], [None])
+    assert rows[0, [2, 5, 8]].tolist() == [1.0, 1.0, 1.0]
+    assert rows[0, [1, 4, 7]] == pytest.approx(0.5)
+
+
 def test_signature_and_names() -> None:
     metric = Rouge(["rougeL", "rougeL"], stemmer=True)
     assert metric.score_names == ("rougeL", "rougeL.precision", "rougeL.recall")

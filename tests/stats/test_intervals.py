@@ -109,10 +109,10 @@ def test_degenerate_cases_say_so(method: str) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"method": "magic"}, "stats.method=magic; expected one of percentile, basic, bca"),
-        ({"level": 95}, "stats.level=95; expected a share between 0 and 1"),
-        ({"resamples": 1}, "stats.resamples=1; expected 2 or more, or 0"),
-        ({"seed": -1}, "stats.seed=-1; expected 0 or more"),
+        ({"method": "magic"}, "method=magic; expected one of percentile, basic, bca"),
+        ({"level": 95}, "level=95; expected a share between 0 and 1"),
+        ({"resamples": 1}, "resamples=1; expected 2 or more, or 0"),
+        ({"seed": -1}, "seed=-1; expected 0 or more"),
     ],
 )
 def test_bad_options(options: dict[str, object], expected: str) -> None:

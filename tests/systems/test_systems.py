@@ -149,10 +149,30 @@ def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def absolute(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sequence-to-sequence model with absolute positions, beams and few positions."""
+    import torch
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("models") / "tiny-bart"
+    config = BartConfig(
+        vocab_size=64, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=64, decoder_ffn_dim=64, max_position_embeddings=16, init_std=0.5, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=2,
+    )  # fmt: skip
+    model = BartForConditionalGeneration(config)
+    model.generation_config.num_beams = 3
+    model.save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return folder
+
+
 BATCH = [example("1", "w1 w2 w3 w4 w5"), example("2", "w9"), example("3", "w7 w8 w1")]
 
 
-@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+@pytest.mark.parametrize("kind", ["causal", "seq2seq", "absolute"])
 def test_huggingface_agrees_with_a_plain_loop(kind: str, request: pytest.FixtureRequest) -> None:
     import torch
     import transformers
@@ -165,10 +185,19 @@ def test_huggingface_agrees_with_a_plain_loop(kind: str, request: pytest.Fixture
     for item, output in zip(BATCH, outputs, strict=True):
         ids = words(f"{item.source} w0", return_tensors="pt")["input_ids"]
         with torch.inference_mode():
-            made = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False)[0]
+            made = model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False, num_beams=1
+            )[0]
         made = made[ids.shape[1] :] if kind == "causal" else made
         assert output == words.decode(made, skip_special_tokens=True)
     assert len(set(outputs)) > 1
+
+
+def test_a_prompt_that_does_not_fit_is_a_failure(absolute: Path) -> None:
+    system = HuggingFace(str(absolute), device="cpu", max_new_tokens=4)
+    short, long = system.generate([example("1", "w1 w2"), example("2", "w3 " * 40)])
+    assert short.error is None
+    assert long.error == "the prompt has 40 tokens; the model has room for 16"
 
 
 def test_huggingface_plans_by_length(causal: Path) -> None:
@@ -196,6 +225,8 @@ def test_huggingface_key_knows_weights_prompt_and_parameters(causal: Path, tmp_p
 def test_huggingface_says_what_is_wrong(causal: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for made, expected in (
+        (lambda: HuggingFace("m", dtype="fp16"), "system.dtype=fp16; expected one of float32, bfloat16, float16"),
+        (lambda: HuggingFace("m", batch_size=0), "expected at least 1"),
         (lambda: HuggingFace("./nope"), "system.model=./nope does not exist; expected a folder"),
         (lambda: HuggingFace("package:nope_nope/x.gguf"), "the package nope_nope is not installed"),
         (lambda: HuggingFace(str(tmp_path / "empty")).generate(BATCH), "cannot be loaded"),
