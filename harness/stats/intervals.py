@@ -6,7 +6,7 @@ jackknife. The bounds are reported as computed, low and high apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -31,28 +31,51 @@ def scores(
     `advance` is told of resamples done, `resamples` for each metric.
     """
     check_options(resamples, level, method, seed)
-    found: dict[str, Score] = {}
+    together: dict[bytes, list[tuple[Statistics, Sample]]] = {}  # metrics that score the same examples share draws
     for one in statistics:
         keep = np.asarray(~np.isnan(one.rows).any(axis=1))
         codes = cluster_codes([c for c, k in zip(clusters, keep, strict=True) if k] if clusters is not None else None)
-        sample = Sample(one.metric, one.rows[keep], codes)
-        estimates, lows, highs, note = _bounds(sample, resamples, level, method, seed, advance)
-        for i, name in enumerate(one.metric.score_names):
-            if name in found:
-                raise HarnessError(f"two metrics give the score {name!r}; expected each score once")
-            found[name] = Score(
-                name=name,
-                estimate=number(estimates[i]),
-                low=number(lows[i]),
-                high=number(highs[i]),
-                level=level,
-                method=method,
-                resamples=resamples,
-                signature=str(one.signature),
-                higher_is_better=one.metric.higher_is_better,
-                note=note or (None if np.isfinite(estimates[i]) else "undefined on this data"),
-            )
-    return found
+        together.setdefault(keep.tobytes(), []).append((one, Sample(one.metric, one.rows[keep], codes)))
+    found: dict[str, Score] = {}
+    for group in together.values():
+        samples = [sample for _, sample in group]
+        draw = resamples if samples[0].units > 1 else 0
+        drawn = replicates(samples, draw, seed, "intervals", advance) if draw else [None] * len(samples)
+        for (one, sample), replicate in zip(group, drawn, strict=True):
+            for score in _scores(one, sample, replicate, level, method, resamples):
+                if score.name in found:
+                    raise HarnessError(f"two metrics give the score {score.name!r}; expected each score once")
+                found[score.name] = score
+    return {name: found[name] for one in statistics for name in one.metric.score_names}
+
+
+def _scores(
+    one: Statistics, sample: Sample, drawn: Array | None, level: float, method: str, resamples: int
+) -> Iterator[Score]:
+    """A metric's scores; without replicates (resamples, s) they have no bounds, and a note says why."""
+    none = np.full(len(sample.metric.score_names), np.nan)
+    note = "one example or cluster: no interval" if sample.units == 1 and resamples else None
+    estimates, low, high = none, none, none
+    if sample.units == 0:
+        note = "no example could be scored"
+    else:
+        with quiet_single_thread():
+            estimates = sample.scores(np.ones((1, sample.units)))[0]
+    if drawn is not None:
+        low, high = interval(drawn, estimates, level, method, jackknife(sample) if method == "bca" else None)
+    for i, name in enumerate(one.metric.score_names):
+        yield Score(
+            name=name,
+            estimate=number(estimates[i]),
+            low=number(low[i]),
+            high=number(high[i]),
+            level=level,
+            method=method,
+            resamples=resamples,
+            signature=str(one.signature),
+            higher_is_better=one.metric.higher_is_better,
+            note=note or (None if np.isfinite(estimates[i]) else "undefined on this data"),
+        )
 
 
 def check_options(resamples: int, level: float, method: str, seed: int) -> None:
@@ -64,24 +87,6 @@ def check_options(resamples: int, level: float, method: str, seed: int) -> None:
         raise HarnessError(f"resamples={resamples}; expected 2 or more, or 0 for scores without intervals")
     if seed < 0:
         raise HarnessError(f"seed={seed}; expected 0 or more")
-
-
-def _bounds(
-    sample: Sample, resamples: int, level: float, method: str, seed: int, advance: Advance
-) -> tuple[Array, Array, Array, str | None]:
-    """(estimates, lows, highs), each (s,), and a note where there can be no interval."""
-    none = np.full(len(sample.metric.score_names), np.nan)
-    if sample.units == 0:
-        return none, none, none, "no example could be scored"
-    with quiet_single_thread():
-        estimates = sample.scores(np.ones((1, sample.units)))[0]
-    if resamples == 0:
-        return estimates, none, none, None
-    if sample.units == 1:
-        return estimates, none, none, "one example or cluster: no interval"
-    drawn = replicates([sample], resamples, seed, "intervals", advance)[0]
-    low, high = interval(drawn, estimates, level, method, jackknife(sample) if method == "bca" else None)
-    return estimates, low, high, None
 
 
 def interval(

@@ -79,7 +79,7 @@ def replicates(
         for counts in draws(samples[0].units, resamples, seed, purpose):
             for part, sample in zip(parts, samples, strict=True):
                 part.append(sample.scores(counts))
-            advance(len(counts))
+                advance(len(counts))
     return [np.concatenate(part) for part in parts]
 
 

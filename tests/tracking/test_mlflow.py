@@ -163,3 +163,58 @@ def test_a_store_that_is_no_database(files: Path) -> None:
     assert "the run was not logged to MLflow" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(list(files.glob("runs/*/*/scores.json"))) == 1
+
+
+def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
+    """Without options it takes the store that the newest run was logged to."""
+    other = f"sqlite:///{files}/other.db"
+    assert cli(*LEXICAL, "system.path=good.jsonl", f"tracking.uri={other}", "tracking.experiment=shown").code == 0
+    port = free_port()
+    with open(files / "ui.log", "w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness", "ui", "--port", str(port)],
+            cwd=files, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, (files / "ui.log").read_text()
+                time.sleep(0.1)
+        names = {experiment.name for experiment in client(f"http://127.0.0.1:{port}").search_experiments()}
+        assert "shown" in names
+        assert (
+            f"open http://127.0.0.1:{port}/#/experiments?workflowType=machine_learning"
+            in (files / "ui.log").read_text()
+        )
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait()
+
+
+def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli) -> None:
+    assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
+    first = harness.load_run("dev-good").manifest["mlflow"]["run_id"]
+    assert cli(*LEXICAL, "system.path=good.jsonl", "tracking=none").code == 0
+    assert harness.load_run(first).manifest["mlflow"]["run_id"] == first
+    assert cli(*LEXICAL, "--multirun", "system.path=good.jsonl,bad.jsonl").code == 0
+    run = harness.load_run(first)
+    assert run.name == "dev-good"
+    assert run.manifest["mlflow"]["run_id"] != first
+
+
+def start(folder: Path, name: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", *LEXICAL, f"system.path={name}.jsonl"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_two_first_starts_at_once(files: Path) -> None:
+    processes = [start(files, name) for name in ("good", "bad")]
+    for process in processes:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, "")
+    assert len(stored_runs(client(f"sqlite:///{files}/runs/mlflow.db"))) == 2
