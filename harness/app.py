@@ -12,12 +12,12 @@ import re
 import shlex
 import shutil
 import sys
-import typing
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hydra
 import hydra._internal.utils as hydra_utils
@@ -34,8 +34,6 @@ from omegaconf.errors import OmegaConfBaseException
 from harness import config as core
 from harness.files import digest
 from harness.types import HarnessError
-
-log = logging.getLogger("harness")
 
 
 def run(arguments: list[str]) -> None:
@@ -120,7 +118,7 @@ def job(composed: DictConfig, many: bool = False) -> Any:
         specs=metrics,
         stats=stats,
         tracker=_build(resolved["tracking"], "tracking"),
-        key=core.key(typing.cast(dict[str, Any], resolved)),
+        key=core.key(cast(dict[str, Any], resolved)),
         config=config,
         many=many,
         **{k: resolved[k] for k in ("name", "limit", "output_dir", "group", "retry_failed")},
@@ -169,6 +167,8 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             print_compare_command(folders)
         failed = len(list(Path(config.hydra.sweep.dir).glob("*.failed")))
         shutil.rmtree(config.hydra.sweep.dir, ignore_errors=True)  # Hydra's copy of the config there is not masked
+        with suppress(OSError):
+            Path(config.hydra.sweep.dir).parent.rmdir()
         if failed:
             print(f"harness: {failed} of {failed + len(folders)} runs failed, see above", file=sys.stderr)
         return 1 if failed else 0
