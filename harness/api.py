@@ -117,9 +117,9 @@ def load_run(path: str | Path) -> RunResult:
     """A stored run: `.scores`, `.examples` (pandas), `.statistics`. `path` is a run folder, the name of a run below
     runs/ (the newest of that name) or an MLflow run id."""
     folder = Path(path)
-    if not (folder / "manifest.json").exists():
+    if not _exists(folder / "manifest.json"):
         found = store.find(runner.RUNS, str(path)) if runner.RUNS.is_dir() else None
-        if found is None and folder.is_dir():
+        if found is None and _exists(folder):
             return store.read(folder, config.build)  # says what is missing
         if found is None:
             raise HarnessError(
@@ -128,6 +128,13 @@ def load_run(path: str | Path) -> RunResult:
             )
         folder = found
     return store.read(folder, config.build)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def compare(
@@ -143,30 +150,33 @@ def compare(
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     """
-    loaded = [one if isinstance(one, RunResult) else load_run(one) for one in runs]
-    base = baseline if baseline is None or isinstance(baseline, RunResult) else load_run(baseline)
+    if isinstance(runs, str | Path | RunResult):
+        raise HarnessError("one run given; expected a list of at least 2 to compare")
+    loaded = _once([one if isinstance(one, RunResult) else load_run(one) for one in runs])
+    base = _base(loaded, baseline)
     if base is not None and not any(_same(one, base) for one in loaded):
         loaded.insert(0, base)
-    loaded = _once(loaded)
-    at = None if base is None else next(i for i, one in enumerate(loaded) if _same(one, base))
-    loaded = _distinctly_named(loaded)
-    base = None if at is None else loaded[at]
     if len(loaded) < 2:
-        raise HarnessError(f"{len(loaded)} run given; expected at least 2 to compare")
-    groups: dict[str, list[RunResult]] = {}
-    for one in loaded:
-        groups.setdefault(one.dataset_key, []).append(one)
+        raise HarnessError(
+            f"{'the same run twice' if len(runs) > 1 else '1 run given'}; expected at least 2 to compare"
+        )
+    groups: dict[str, list[int]] = {}
+    for i, one in enumerate(loaded):
+        groups.setdefault(one.dataset_key, []).append(i)
+    datasets = [loaded[members[0]].dataset for members in groups.values()]
+    named = _distinctly_named(loaded)
     pairs = []
-    names = [group[0].dataset for group in groups.values()]
-    for key, group in groups.items():
-        if len(group) == 1:
-            raise HarnessError(_alone(group[0], loaded))
-        shown = group[0].dataset if names.count(group[0].dataset) == 1 else f"{group[0].dataset} ({key[:8]})"
-        at = None if base is None else _baseline_of(group, base)
-        group = [replace(_in_order(one, group[0]), dataset=shown) for one in group]
-        ours = None if at is None else group[at]
-        against = [(a, b) for i, a in enumerate(group) for b in group[i + 1 :]]
-        chosen = against if ours is None else [(ours, one) for one in group if one is not ours]
+    for key, members in groups.items():
+        first = loaded[members[0]]
+        if len(members) == 1:
+            raise HarnessError(_alone(first, loaded))
+        against = None if base is None else members.index(_baseline_of(members, loaded, base))
+        dataset = first.dataset if datasets.count(first.dataset) == 1 else f"{first.dataset} ({key[:8]})"
+        group = [replace(_in_order(named[i], first), dataset=dataset) for i in members]
+        if against is None:
+            chosen = [(a, b) for i, a in enumerate(group) for b in group[i + 1 :]]
+        else:
+            chosen = [(group[against], one) for i, one in enumerate(group) if i != against]
         pairs.append([_comparable(a, b) for a, b in chosen])
     with progress("resampling", resamples * len(pairs)) as step:
         return comparison.compare(pairs, test=test, resamples=resamples, level=level, seed=seed, advance=step.advance)
@@ -196,15 +206,27 @@ def _distinctly_named(runs: list[RunResult]) -> list[RunResult]:
     ]
 
 
-def _baseline_of(group: list[RunResult], base: RunResult) -> int:
-    """Which run of a group is the baseline, or of the baseline's system."""
-    for wanted in (lambda one: one is base, lambda one: one.system == base.system):
-        for i, one in enumerate(group):
-            if wanted(one):
+def _base(runs: Sequence[RunResult], baseline: Run | None) -> RunResult | None:
+    """The baseline: a run, or what names one, first among the given runs."""
+    if baseline is None or isinstance(baseline, RunResult):
+        return baseline
+    return next((one for one in runs if one.name == str(baseline)), None) or load_run(baseline)
+
+
+def _baseline_of(members: Sequence[int], runs: Sequence[RunResult], base: RunResult) -> int:
+    """Which run of a group is the baseline, or has its name, or is of its system."""
+    rules = (
+        lambda one: _same(one, base),
+        lambda one: one.name == base.name,
+        lambda one: one.system == base.system,
+    )
+    for rule in rules:
+        for i in members:
+            if rule(runs[i]):
                 return i
     raise HarnessError(
-        f"no run of the baseline's system {base.system!r} on the data of {group[0].name} "
-        f"({', '.join(one.name for one in group)}); expected one in every group of runs on the same data"
+        f"no run of the baseline's name {base.name!r} or system {base.system!r} on the data of {runs[members[0]].name} "
+        f"({', '.join(runs[i].name for i in members)}); expected one in every group of runs on the same data"
     )
 
 

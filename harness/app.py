@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +24,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -44,8 +43,11 @@ def run(arguments: list[str]) -> None:
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
     sys.argv = ["harness run", *_flags_first(arguments)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
-    _report(main, arguments)
-    sys.exit(Sweep.end())
+    try:
+        _report(main, arguments)
+        sys.exit(Sweep.end())
+    finally:
+        Sweep.clean()
 
 
 VALUED = (
@@ -115,7 +117,7 @@ def job(composed: DictConfig, many: bool = False) -> Any:
         system=_build(resolved["system"], "system"),
         postprocess=_build(resolved["postprocess"], "postprocess"),
         metrics={name: _build(spec, f"metrics.{name}") for name, spec in metrics.items()},
-        specs=metrics,
+        specs=config["metrics"],
         stats=stats,
         tracker=_build(resolved["tracking"], "tracking"),
         key=core.key(cast(dict[str, Any], resolved)),
@@ -152,9 +154,9 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         from harness.api import load_run
         from harness.report.terminal import print_compare_command, print_summary
         from harness.runner import RUNS
-        from harness.store.folder import stored_runs
+        from harness.store.folder import read_manifest, stored_runs
 
-        (config, since), cls.started = cls.started, None
+        config, since = cls.started
         below = Path(config.output_dir) if config.output_dir else RUNS
         folders = sorted(
             path
@@ -163,15 +165,23 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         )
         if folders:
             print_summary([load_run(folder) for folder in folders])
-        if len(folders) > 1:
-            print_compare_command(folders)
+        keys = [read_manifest(path)["dataset"]["key"] for path in folders]  # type: ignore[index]  # just listed
+        paired = [path for path, key in zip(folders, keys, strict=True) if keys.count(key) > 1]
+        if paired:
+            print_compare_command(paired)
         failed = len(list(Path(config.hydra.sweep.dir).glob("*.failed")))
-        shutil.rmtree(config.hydra.sweep.dir, ignore_errors=True)  # Hydra's copy of the config there is not masked
-        with suppress(OSError):
-            Path(config.hydra.sweep.dir).parent.rmdir()
         if failed:
             print(f"harness: {failed} of {failed + len(folders)} runs failed, see above", file=sys.stderr)
         return 1 if failed else 0
+
+    @classmethod
+    def clean(cls) -> None:
+        """Removes the sweep's folder: Hydra's copy of the config there is not masked."""
+        if cls.started is not None:
+            folder, cls.started = Path(cls.started[0].hydra.sweep.dir), None
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                folder.parent.rmdir()
 
 
 # ---------------------------------------------------------------- errors
@@ -182,8 +192,9 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
     try:
         return func()
     except KeyboardInterrupt:
-        again = shlex.join(["harness", "run", *arguments])
-        print(f"\nharness: interrupted; every finished batch is kept. To go on: {again}", file=sys.stderr)
+        print(
+            "\nharness: interrupted; every finished batch is kept, the same command goes on from here", file=sys.stderr
+        )
         sys.exit(130)
     except Exception as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
@@ -192,7 +203,7 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
             print(f"harness: {error}", file=sys.stderr)
         elif isinstance(error, HydraException | OmegaConfBaseException):
             print(f"harness: {_explained(error, arguments)}", file=sys.stderr)
-            sys.exit(2 if "Error parsing override" in str(error) else 1)
+            sys.exit(2 if isinstance(error, OverrideParseException) else 1)
         else:
             raise
         sys.exit(1)
@@ -201,6 +212,9 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
 def _explained(error: Exception, arguments: list[str]) -> str:
     """Hydra's error in a line or two, with the nearest valid name where a name is wrong."""
     text = re.split(r"\n\s*(?:Config s|S)earch path", str(error).strip())[0].strip()
+    if isinstance(error, OverrideParseException):
+        problem = text.splitlines()[-1] if "See https" not in text else text.splitlines()[-2]
+        return f"{error.override} is not an override ({problem}); expected name=value, quoted where it has special characters"
     wrong = re.search(r"Could not override '([^'@]+)", text)
     if wrong:
         name = wrong[1]

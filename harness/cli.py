@@ -19,32 +19,36 @@ EPILOG = """examples
 
 
 def main(arguments: list[str] | None = None) -> None:
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if "--debug" in arguments:
-        arguments = [a for a in arguments if a != "--debug"]
-        os.environ["HYDRA_FULL_ERROR"] = "1"
-    sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
-    options = None if arguments[:1] == ["run"] else _parser().parse_args(arguments)
-    from harness.types import HarnessError
-
     try:
-        if options is None:
-            from harness.app import run
-
-            run(arguments[1:])
-        else:
-            options.call(options)
+        _main(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-    except HarnessError as error:
-        if os.environ.get("HYDRA_FULL_ERROR") == "1":
-            raise
-        print(f"harness: {error}", file=sys.stderr)
-        sys.exit(1)
     except KeyboardInterrupt:
         print("\nharness: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _main(arguments: list[str]) -> None:
+    if "--debug" in arguments:
+        arguments = [a for a in arguments if a != "--debug"]
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+    sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
+    if arguments[:1] == ["run"]:
+        from harness.app import run
+
+        return run(arguments[1:])
+    options = _parser().parse_args(arguments)
+    from harness.types import HarnessError
+
+    try:
+        options.call(options)
+    except HarnessError as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        print(f"harness: {error}", file=sys.stderr)
+        sys.exit(1)
+    return None
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -111,7 +111,8 @@ def checked(made: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]
     for option, value in options.items():
         if option in hints and not _fits(value, hints[option]):
             if type(value) is not int or not _fits(str(value), hints[option]):
-                raise HarnessError(f"{where}.{option} is {value!r}; expected {_readable(hints[option])}")
+                shown = masked({option: value})[option]
+                raise HarnessError(f"{where}.{option} is {shown!r}; expected {_readable(hints[option])}")
             found[option] = str(value)
     return found
 
@@ -175,13 +176,14 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
 # ---------------------------------------------------------------- secrets
 
 _SECRET = re.compile(
-    r"^key$|(^|_)(api_?key|access_?key|secret_?key|private_?key|password|passwd|pwd|pass|secret|credentials?|auth"
+    r"^key$|(^|_)(api_?key|access_?key|secret_?key|private_?key|password|passwd|pwd|pass|secret|credentials?|auth|auth_header"
     r"|authorization)$|(^|_)(?<!pad_)(?<!bos_)(?<!eos_)(?<!unk_)(?<!sep_)(?<!cls_)(?<!mask_)token$",
     re.IGNORECASE,
 )
 _CREDENTIALS = re.compile(r"(\w+://)[^/\s]+@")
 _QUERY = re.compile(r"([?&](?:api_?key|key|token|password|secret)=)[^&\s]+", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+_ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:")
+_REFERENCE = re.compile(r"\$\{\s*([\w.]+)\s*\}")
 MASK = "***"
 
 
@@ -211,7 +213,7 @@ def masked(resolved: Any, raw: Any = None, root: Any = None) -> Any:
 
 def _from_environment(raw: str, root: Any, depth: int = 8) -> bool:
     """Whether an interpolation ends in an environment variable, also by way of other keys."""
-    if "${oc.env:" in raw:
+    if _ENVIRONMENT.search(raw):
         return True
     for name in _REFERENCE.findall(raw) if depth else ():
         value = root

@@ -28,7 +28,7 @@ FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 class Postprocess:
     def __init__(
         self,
-        reasoning: Sequence[str] = (),
+        reasoning: Sequence[str] | str = (),
         extract: str | None = None,
         which: str = "first",
         no_match: str = "fail",

@@ -60,7 +60,7 @@ class Job:
     postprocess: Postprocess
     metrics: Mapping[str, Metric]
     specs: Mapping[str, Mapping[str, Any]]
-    """For each metric the `_target_` and options that made it."""
+    """For each metric the `_target_` and options that made it, secrets masked."""
     stats: Mapping[str, Any]
     tracker: Tracker
     key: str
@@ -115,7 +115,7 @@ def run(job: Job, progress: Progress) -> RunResult:
         if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
             log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
         config = yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True)
-        store.write(where, result, table, masked(job.specs), config)
+        store.write(where, result, table, job.specs, config)
         with progress("logging", 0):
             result = tracked(job, result)
     if result.failed == len(examples):
@@ -171,7 +171,7 @@ def run_folder(job: Job, name: str) -> Path:
 
 def _safe(name: str) -> str:
     """A name as a folder's name."""
-    return re.sub(r"[^\w.+-]+", "_", name).strip(".") or "_"
+    return re.sub(r"[^\w.+-]+", "_", name).strip(".")[:100] or "_"
 
 
 def _same_config(where: Path, job: Job) -> None:
@@ -219,7 +219,13 @@ def outputs_of(
             todo = {keys[i]: examples[i] for i in batch if keys[i] not in have}
             if not todo:
                 continue
-            made = dict(zip(todo, map(_storable, system.generate(list(todo.values()))), strict=True))
+            outputs = list(system.generate(list(todo.values())))
+            if len(outputs) != len(todo) or not all(isinstance(output, Output) for output in outputs):
+                raise HarnessError(
+                    f"the system {system.name} gave {len(outputs)} outputs for a batch of {len(todo)}; "
+                    "expected one harness.types.Output for each example"
+                )
+            made = dict(zip(todo, map(_storable, outputs), strict=True))
             _keep(journal, made)
             if identity is not None:
                 cache.put({key: output.text for key, output in made.items() if output.text is not None})

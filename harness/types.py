@@ -16,6 +16,7 @@ nothing heavy, so that every room can import it and no room needs another.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -242,9 +243,13 @@ class Metric(ABC):
         return self.score(weights @ rows)
 
     def definition(self) -> dict[str, str]:
-        """What decides what the score is: by default all that the constructor kept; override it for a shorter one."""
+        """What decides what the score is: by default a hash of all that the constructor kept under a public name.
+
+        Override it to say it in words; never put a secret there.
+        """
         own = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        return {k: str(v) for k, v in own.items() if k not in ("name", "columns", "score_names", "advance")}
+        kept = {k: repr(v) for k, v in own.items() if k not in ("name", "columns", "score_names", "advance")}
+        return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
 
     def provenance(self) -> dict[str, str]:
         """Package versions and the like."""

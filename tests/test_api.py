@@ -116,6 +116,11 @@ def test_runs_are_grouped_by_data(files: Path, cli: Callable[..., Called]) -> No
     ]  # fmt: skip
     with pytest.raises(harness.HarnessError, match="different data"):
         harness.compare(runs[:3], baseline="dev-bad")
+    other, base = (harness.evaluate(outputs, REFERENCES, ["bleu"]) for outputs in (BAD, GOOD))
+    with pytest.raises(harness.HarnessError, match="no run of the baseline's name 'outputs' or system 'outputs'"):
+        harness.compare([*runs, other], baseline=base)
+    with pytest.raises(harness.HarnessError, match="one run given; expected a list"):
+        harness.compare("dev-good")
     assert len(harness.compare(runs, resamples=200)) == 2
 
 

@@ -112,7 +112,7 @@ def test_compare_refuses_with_one_message(files: Path) -> None:
         (("dev-good", "part"), "dev-good and part are runs on different data"),
         (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
         (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
-        (("dev-good", "dev-good"), "1 run given; expected at least 2"),
+        (("dev-good", "dev-good"), "the same run twice; expected at least 2"),
     ):
         done = harness("compare", *arguments, cwd=files)
         assert done.returncode == 1

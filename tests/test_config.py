@@ -116,9 +116,9 @@ def test_secrets_are_masked() -> None:
 
 def test_more_secrets() -> None:
     raw = {"env": "${oc.env:X}", "indirect": "${env}", "X-Api-Key": "s1", "pad_token": "<pad>", "auth": "s2",
-           "uri": "http://u:p@ss@h/x?token=s3&a=b"}  # fmt: skip
-    found = config.masked({**raw, "env": "s4", "indirect": "s4"}, raw)
-    assert found == {"env": "***", "indirect": "***", "X-Api-Key": "***", "pad_token": "<pad>", "auth": "***",
+           "uri": "http://u:p@ss@h/x?token=s3&a=b", "spaced": "${ oc.env:X}"}  # fmt: skip
+    found = config.masked({**raw, "env": "s4", "indirect": "s4", "spaced": "s5"}, raw)
+    assert found == {"spaced": "***", "env": "***", "indirect": "***", "X-Api-Key": "***", "pad_token": "<pad>", "auth": "***",
                      "uri": "http://***@h/x?token=***&a=b"}  # fmt: skip
 
 

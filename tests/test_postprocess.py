@@ -22,6 +22,7 @@ from harness.types import HarnessError, Output
         ({"reasoning": ["think"]}, "began in the prompt</think>answer", "answer"),
         ({"reasoning": ["think"]}, "answer<think>cut off", "answer"),
         ({"reasoning": ["think", "scratch"]}, "<scratch>x</scratch>a<think>y</think>", "a"),
+        ({"reasoning": "think"}, "<think>a</think>b", "b"),
         ({"extract": r"\d+"}, "from 12 to 34", "12"),
         ({"extract": r"answer: (\w+)", "which": "last"}, "answer: a, answer: b", "b"),
         ({"extract": r"answer: (.*)"}, "answer: 42\nbecause", "42"),

@@ -324,16 +324,17 @@ def test_values_of_the_environment_are_keyed_but_not_shown(
     assert all("path: '***'" in (folder / "config.yaml").read_text() for folder in folders)
 
 
-def test_a_planted_secret_is_in_no_file(files: Path, cli: Cli) -> None:
+def test_a_planted_secret_is_in_no_file(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (files / "judge.py").write_text(
         "from tests.stats.test_comparison import Given\n"
         "class Judge(Given):\n"
         "    name = 'judge'\n"
-        "    def __init__(self, api_key): self._key = api_key\n"
+        "    def __init__(self, api_key, url): self.key, self.url = api_key, url\n"
         "    def statistics(self, outputs, references, sources):\n"
         "        return super().statistics([len(text) for text in outputs], references, sources)\n"
     )
-    inline = "+metrics.judge={_target_: judge.Judge, api_key: PLANTED}"
+    inline = "+metrics.judge={_target_: judge.Judge, api_key: PLANTED, url: '${oc.env:JUDGE}'}"
+    monkeypatch.setenv("JUDGE", "PLANTED too")
     called = cli("run", *PREDICT[:-1], inline, "system.path=good.jsonl", "--multirun", "limit=2,3")
     assert called.code == 0, called.err
     assert "PLANTED" not in called.out + called.err
@@ -402,3 +403,15 @@ def test_what_is_missing_is_said_before_anything_is_generated(counted: Path, cli
     refused = cli("run", *PREDICT, "system.path=dev.jsonl")
     assert refused.code == 1
     assert not Path("runs").exists()
+
+
+def test_a_system_that_breaks_its_promise_is_named(counted: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counted, "generate", lambda self, batch: [])
+    called = cli("run", *system())
+    assert called.code == 1
+    assert "the system counted gave 0 outputs for a batch of 1; expected one harness.types.Output" in called.err
+
+
+def test_a_very_long_name(files: Path, cli: Cli) -> None:
+    assert cli("run", *PREDICT, "system.path=good.jsonl", f"name={'n' * 300}").code == 0
+    assert harness.load_run("n" * 300).name == "n" * 300

@@ -65,4 +65,4 @@ def test_installed_it_works_from_any_folder(wheel: Path, files: Path) -> None:
     assert "pip install '.[huggingface]'" in run("run", "dataset=huggingface", "dataset.path=x", "dataset.split=y", "metrics=lexical").stderr  # fmt: skip
     assert subprocess.run([str(python), "-c", "import torch"], capture_output=True).returncode == 1
     again = run("compare", "embedded-shout", "embedded-shout")  # the installed command finds runs too
-    assert "1 run given" in again.stderr
+    assert "the same run twice" in again.stderr

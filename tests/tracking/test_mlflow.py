@@ -64,7 +64,7 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
     assert run.info.run_id in done.stdout
     assert not (files / "mlruns").exists()
     found = command("compare", run.info.run_id, scores_path.parent.name, cwd=files)
-    assert "1 run given" in found.stderr  # by MLflow id and by folder name it is the same run
+    assert "the same run twice" in found.stderr  # by MLflow id and by folder name it is the same run
 
 
 def test_the_same_result_is_logged_once(files: Path, cli: Cli) -> None:
