@@ -213,8 +213,8 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     """Hydra's error in a line or two, with the nearest valid name where a name is wrong."""
     text = re.split(r"\n\s*(?:Config s|S)earch path", str(error).strip())[0].strip()
     if isinstance(error, OverrideParseException):
-        problem = text.splitlines()[-1] if "See https" not in text else text.splitlines()[-2]
-        return f"{error.override} is not an override ({problem}); expected name=value, quoted where it has special characters"
+        problem = [line for line in text.splitlines() if "See https" not in line][-1]
+        return f"{error.override} is not an override ({problem}); expected name=value, special characters quoted"
     wrong = re.search(r"Could not override '([^'@]+)", text)
     if wrong:
         name = wrong[1]
