@@ -213,7 +213,7 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     """Hydra's error in a line or two, with the nearest valid name where a name is wrong."""
     text = re.split(r"\n\s*(?:Config s|S)earch path", str(error).strip())[0].strip()
     if isinstance(error, OverrideParseException):
-        problem = [line for line in text.splitlines() if "See https" not in line][-1]
+        problem = [line for line in text.splitlines() if line.strip(" ^") and "See https" not in line][-1]
         return f"{error.override} is not an override ({problem}); expected name=value, special characters quoted"
     wrong = re.search(r"Could not override '([^'@]+)", text)
     if wrong:

@@ -57,6 +57,14 @@ def test_wrong_usage_is_2(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_what_is_no_override_is_wrong_usage_too(tmp_path: Path) -> None:
+    for word in ("foo", "name=é", "tracking.uri=sqlite:///x.db?a=b"):
+        done = harness("run", word, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"harness: {word} is not an override (")
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     for arguments in (("run", "dataset=file", "dataset.path=nope.jsonl"), ("compare", "a", "b")):
         plain, debug = harness(*arguments, cwd=tmp_path), harness(*arguments, "--debug", cwd=tmp_path)
