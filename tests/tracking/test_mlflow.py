@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,17 +99,12 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """`mlflow server` on loopback."""
-    port = free_port()
-    folder = tmp_path / "server"
-    folder.mkdir()
-    arguments = ["server", "--host", "127.0.0.1", "--port", str(port), "--backend-store-uri", f"sqlite:///{folder}/db",
-                 "--artifacts-destination", str(folder / "artifacts"), "--workers", "1"]  # fmt: skip
+@contextmanager
+def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
+    """`python -m ARGUMENTS` until it answers on loopback; its output is in `folder`/log."""
     with open(folder / "log", "w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", *arguments], stdout=log, stderr=log, start_new_session=True
+            [sys.executable, "-m", *arguments], cwd=folder, stdout=log, stderr=log, start_new_session=True
         )
     uri = f"http://127.0.0.1:{port}"
     try:
@@ -123,6 +119,17 @@ def server(tmp_path: Path) -> Iterator[str]:
     finally:
         os.killpg(process.pid, 15)
         process.wait()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """`mlflow server` on loopback."""
+    port, folder = free_port(), tmp_path / "server"
+    folder.mkdir()
+    stores = ("--backend-store-uri", f"sqlite:///{folder}/db", "--artifacts-destination", str(folder / "artifacts"))
+    address = ("--host", "127.0.0.1", "--port", str(port), "--workers", "1")
+    with served(port, folder, "mlflow", "server", *address, *stores) as uri:
+        yield uri
 
 
 def test_a_server_on_loopback(files: Path, server: str) -> None:
@@ -170,28 +177,9 @@ def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
     other = f"sqlite:///{files}/other.db"
     assert cli(*LEXICAL, "system.path=good.jsonl", f"tracking.uri={other}", "tracking.experiment=shown").code == 0
     port = free_port()
-    with open(files / "ui.log", "w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "harness", "ui", "--port", str(port)],
-            cwd=files, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
-    try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
-                break
-            except OSError:
-                assert process.poll() is None, (files / "ui.log").read_text()
-                time.sleep(0.1)
-        names = {experiment.name for experiment in client(f"http://127.0.0.1:{port}").search_experiments()}
-        assert "shown" in names
-        assert (
-            f"open http://127.0.0.1:{port}/#/experiments?workflowType=machine_learning"
-            in (files / "ui.log").read_text()
-        )
-    finally:
-        os.killpg(process.pid, 15)
-        process.wait()
+    with served(port, files, "harness", "ui", "--port", str(port)) as uri:
+        assert "shown" in {experiment.name for experiment in client(uri).search_experiments()}
+        assert f"open {uri}/#/experiments?workflowType=machine_learning" in (files / "log").read_text()
 
 
 def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli) -> None:
