@@ -137,6 +137,7 @@ def _ui(options: Any) -> NoReturn:
     page = f"http://{options.host}:{options.port}/#/experiments?workflowType=machine_learning"
     print(f"MLflow on {uri}\nopen {page}\n(Ctrl-C ends it)", flush=True)
     command = ["server", "--backend-store-uri", uri, "--host", options.host, "--port", str(options.port)]
+    command += ["--workers", "1"]  # for one person: MLflow's four take four times as long to start
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", *command])
 
 

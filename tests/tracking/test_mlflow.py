@@ -99,6 +99,14 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def answers(address: str) -> bool:
+    try:
+        urllib.request.urlopen(address, timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
     """`python -m ARGUMENTS` until it answers on loopback; its output is in `folder`/log."""
@@ -108,13 +116,10 @@ def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
         )
     uri = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"{uri}/health", timeout=1).close()
-                break
-            except OSError:
-                assert process.poll() is None, (folder / "log").read_text()
-                time.sleep(0.1)
+        until = time.monotonic() + 300  # a busy machine takes its time to import MLflow in every worker
+        while not answers(f"{uri}/health"):
+            assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
+            time.sleep(0.2)
         yield uri
     finally:
         os.killpg(process.pid, 15)
