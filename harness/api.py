@@ -66,7 +66,7 @@ def evaluate(
     ]
     given = [Output(files.text(text, f"outputs[{i}]", "output")) for i, text in enumerate(outputs)]
     runner.check_references(examples, chosen)
-    statistics = runner.statistics_of(chosen, examples, given, {}, silent)
+    statistics = runner.statistics_of(runner.fitted(chosen, examples), examples, given, {}, silent)
     scores = intervals.scores(
         list(statistics.values()), clusters, resamples=resamples, level=level, method=method, seed=seed
     )

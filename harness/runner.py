@@ -48,7 +48,7 @@ from harness.types import (
 
 log = logging.getLogger(__name__)
 RUNS = Path("runs")
-PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "rouge-score", "torch", "transformers")
+PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "numba", "nltk", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def run(job: Job, progress: Progress) -> RunResult:
     with progress("reading", 0) as step:
         examples, ids = read_examples(job.dataset, job.limit, whole=job.system.stored, advance=step.advance)
     check_references(examples, job.metrics)
-    for metric in job.metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
+    metrics = fitted(job.metrics, examples)
+    for metric in metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
         metric.signature([example.references for example in examples])
     job.system.align(ids)
     name = job.name or f"{job.dataset.name}-{job.system.name}"
@@ -92,7 +93,7 @@ def run(job: Job, progress: Progress) -> RunResult:
         identity = job.system.key()
         raw = outputs_of(job, identity, examples, Journal(where / "outputs.jsonl"), cache, progress)
         processed = [o if o.text is None else job.postprocess(o.text) for o in raw]
-        statistics = statistics_of(job.metrics, examples, processed, store.stored_rows(where), progress)
+        statistics = statistics_of(metrics, examples, processed, store.stored_rows(where), progress)
         earlier = store.read_manifest(where)
         cluster = job.dataset.cluster
         clusters = [e.metadata[cluster] for e in examples] if cluster else None
@@ -159,6 +160,12 @@ def check_references(examples: Sequence[Example], metrics: Mapping[str, Metric])
             f"{len(without)} of {len(examples)} examples have no references ({files.some(without)}); "
             f"expected at least one each, since {needing[0]} needs them"
         )
+
+
+def fitted(metrics: Mapping[str, Metric], examples: Sequence[Example]) -> dict[str, Metric]:
+    """The metrics for this data set: all of its references count, those of failed outputs too."""
+    references = [example.references for example in examples]
+    return {name: metric.fit(references) for name, metric in metrics.items()}
 
 
 def run_folder(job: Job, name: str) -> Path:

@@ -224,6 +224,14 @@ class Metric(ABC):
     advance: Advance = staticmethod(nothing)
     """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
 
+    def fit(self, references: Sequence[Sequence[str]]) -> Metric:
+        """The metric for the data set that has these references.
+
+        What the whole data set fixes before any row exists (NIST's information weights) is found here, once; it stays
+        fixed under resampling and is named in `definition`. Most metrics need nothing.
+        """
+        return self
+
     @abstractmethod
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]

@@ -1,23 +1,25 @@
 """BLEU (Papineni et al. 2002) as sacreBLEU 2.6 computes it, corpus and sentence level.
 
 A row holds clipped matches, output n-grams and reference n-grams for each order, and the two lengths; corpus BLEU is a
-function of their sum, never a mean of sentence scores. Tokenizers are sacreBLEU's own.
+function of their sum, never a mean of sentence scores. Tokens are those of sacreBLEU's tokenizers.
 
 >>> bleu = Bleu(tokenize="none", max_order=2)
 >>> rows = bleu.statistics(["gato no tapete"], [["o gato está no tapete"]], [None])
->>> [round(float(x), 4) for x in bleu.score(rows.sum(0))]  # bleu, p1, p2, r1, r2, bp
-[36.3041, 100.0, 50.0, 60.0, 25.0, 0.5134]
+>>> [round(float(x), 4) for x in bleu.score(rows.sum(0))]  # bleu, p1, p2, r1, r2, bp, then ratio and lengths
+[36.3041, 100.0, 50.0, 60.0, 25.0, 0.5134, 0.6, 3.0, 5.0]
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from importlib.metadata import version
 
 import numpy as np
 
+from harness.metrics import columns
+from harness.metrics.columns import Texts
+from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
 from harness.types import Array, HarnessError, Metric
 
 SMOOTHING = ("exp", "floor", "add-k", "none")
@@ -35,68 +37,52 @@ class Bleu(Metric):
         smooth_value: float | None = None,
         max_order: int = 4,
         effective_order: bool = False,
+        weights: Sequence[float] | None = None,
     ) -> None:
+        """`weights`: of each order in the geometric mean; None is all the same, as in sacreBLEU."""
         if smooth_method not in SMOOTHING:
             raise HarnessError(f"metrics.bleu.smooth_method={smooth_method}; expected one of {', '.join(SMOOTHING)}")
         if smooth_value is not None and smooth_value < 0:
             raise HarnessError(f"metrics.bleu.smooth_value={smooth_value}; expected 0 or more")
         if not 1 <= max_order <= 9:
             raise HarnessError(f"metrics.bleu.max_order={max_order}; expected 1 to 9")
+        if weights is not None and (len(weights) != max_order or min(weights) < 0 or not any(weights)):
+            raise HarnessError(
+                f"metrics.bleu.weights={list(weights)}; expected {max_order} numbers from 0 on, not all 0, "
+                f"one for each order (metrics.bleu.max_order={max_order})"
+            )
         self.tokenize, self.lowercase = tokenize, lowercase
         self.smooth_method = smooth_method
         self.smooth_value = SMOOTH_DEFAULTS.get(smooth_method) if smooth_value is None else smooth_value
         self.order, self.effective_order = max_order, effective_order
+        self.weights = None if weights is None else tuple(map(float, weights))
         orders = range(1, max_order + 1)
         self.columns = (
             "sys_len",
             "ref_len",
             *(f"{what}{n}" for what in ("correct", "total", "reference") for n in orders),
         )
-        self.score_names = ("bleu", *(f"bleu.{what}{n}" for what in "pr" for n in orders), "bleu.bp")
+        ngrams = (f"bleu.{what}{n}" for what in "pr" for n in orders)
+        self.score_names = ("bleu", *ngrams, "bleu.bp", "bleu.ratio", "bleu.sys_len", "bleu.ref_len")
 
     @cached_property
-    def _tokenizer(self) -> Any:
-        from sacrebleu.metrics.bleu import BLEU
-
-        if self.tokenize not in BLEU.TOKENIZERS:
-            raise HarnessError(
-                f"metrics.bleu.tokenize={self.tokenize}; expected one of {', '.join(sorted(BLEU.TOKENIZERS))}"
-            )
-        try:
-            return BLEU(tokenize=self.tokenize).tokenizer
-        except (ImportError, RuntimeError, OSError) as error:
-            raise HarnessError(f"metrics.bleu.tokenize={self.tokenize} cannot be had: {error}") from error
-
-    def _ngrams(self, text: str) -> tuple[Counter[tuple[str, ...]], int]:
-        text = text.lower() if self.lowercase else text
-        tokens = self._tokenizer(text.rstrip()).split()
-        counts: Counter[tuple[str, ...]] = Counter()
-        for n in range(1, self.order + 1):
-            counts.update(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
-        return counts, len(tokens)
+    def _tokenizer(self) -> Tokenizer:
+        return tokenizer(self.tokenize)
 
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:
-        rows = np.zeros((len(outputs), len(self.columns)))
-        for row, output, refs in zip(rows, outputs, references, strict=True):
-            found, length = self._ngrams(output)
-            merged: Counter[tuple[str, ...]] = Counter()
-            lengths = []
-            for reference in refs:
-                counts, ref_length = self._ngrams(reference)
-                merged |= counts
-                lengths.append(ref_length)
-            row[0] = length
-            row[1] = min(lengths, key=lambda x: (abs(x - length), x))
-            correct, total, reference_total = (row[2 + i * self.order :][: self.order] for i in range(3))
-            for ngram, count in found.items():
-                total[len(ngram) - 1] += count
-                correct[len(ngram) - 1] += min(count, merged[ngram])
-            for ngram, count in merged.items():
-                reference_total[len(ngram) - 1] += count
-            self.advance(1)
-        return rows
+        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
+
+    def _rows(self, outputs: list[str], references: list[list[str]]) -> Array:
+        texts = Texts.of(outputs, references)
+        tokens = self._tokenizer(lowered(texts.all) if self.lowercase else texts.all)
+        n, lengths = len(outputs), tokens.lengths
+        matches, merged = columns.overlap(tokens, np.arange(n), texts.first, self.order)
+        size, pair, theirs = lengths[:n], texts.pairs[0], lengths[n:]
+        nearest = np.abs(theirs - size[pair]) << 32 | theirs  # the smaller of two equally near
+        closest = np.minimum.reduceat(nearest, texts.first[:-1] - n) & 0xFFFFFFFF
+        return np.column_stack([size, closest, matches, columns.totals(size, self.order), merged])
 
     def score(self, sums: Array) -> Array:
         return self._score(sums, self.effective_order)
@@ -134,25 +120,32 @@ class Bleu(Metric):
                 precision = np.where(hit, 100.0 * correct[..., n] / total[..., n], missed)
                 precisions[..., n] = np.where(alive, precision, 0.0)
             used = np.arange(order) < length[..., None]
-            logs = np.where(used, np.log(precisions), 0.0).sum(-1)
-            bleu = np.where(length > 0, penalty * np.exp(logs / length), 0.0)
+            if self.weights is None:
+                mean = np.where(used, np.log(precisions), 0.0).sum(-1) / length
+            else:  # orders that are left out leave their weight to the others
+                weights = np.array(self.weights)
+                logs = np.where(used & (weights > 0), weights * np.log(precisions), 0.0).sum(-1)
+                mean = logs * weights.sum() / np.where(used, weights, 0.0).sum(-1)
+            bleu = np.where(length > 0, penalty * np.exp(mean), 0.0)
+            ratio = np.where(ref_len > 0, sys_len / ref_len, 0.0)
             recalls = 100.0 * matched / sums[..., 2 + 2 * order :]
         recalls = np.where(np.isnan(sums[..., 2 + 2 * order :]) | np.isfinite(recalls), recalls, 0.0)
-        scores = np.concatenate([bleu[..., None], precisions, recalls, penalty[..., None]], axis=-1)
+        lengths = [np.stack([penalty, ratio, sys_len, ref_len], axis=-1)]
+        scores = np.concatenate([bleu[..., None], precisions, recalls, *lengths], axis=-1)
         return np.where(np.isnan(sums[..., :1]), np.nan, scores)
 
     def definition(self) -> dict[str, str]:
         smooth = self.smooth_method + ("" if self.smooth_value is None else f"[{self.smooth_value:.2f}]")
         order = {} if self.order == 4 else {"order": str(self.order)}
+        weights = {} if self.weights is None else {"weights": ",".join(f"{w:g}" for w in self.weights)}
         return {
             "case": "lc" if self.lowercase else "mixed",
             "eff": "yes" if self.effective_order else "no",
-            "tok": str(self._tokenizer.signature()),
+            "tok": self._tokenizer.signature,
             "smooth": smooth,
             **order,
+            **weights,
         }
 
     def provenance(self) -> dict[str, str]:
-        import sacrebleu
-
-        return {"version": sacrebleu.__version__}
+        return {"version": version("sacrebleu")}

@@ -1,7 +1,8 @@
-"""ROUGE-1 to 9, L and Lsum (Lin 2004) as the package rouge-score 0.1.2 computes them.
+"""ROUGE (Lin 2004) as the package rouge-score 0.1.2 computes it, or as the Perl script ROUGE-1.5.5 does.
 
-Per example precision, recall and F; with several references the one of the highest F counts, score by score. The score
-of a run is the mean over examples. Sentences for ROUGE-Lsum are separated by newlines.
+Per example precision, recall and F; the score of a run is the mean over examples. By rouge-score's rules the reference
+of the highest F counts, score by score, and the sentences of ROUGE-Lsum are lines. The Perl script's rules are those of
+`rouge155`. Outside English, `tokenizer=unicode` or `char`: rouge-score drops whatever is not a-z or 0-9.
 
 >>> rouge = Rouge(types=["rouge1"])
 >>> rows = rouge.statistics(["The cat sat on mat."], [["The cat sat on the mat."]], [None])
@@ -11,111 +12,247 @@ of a run is the mean over examples. Sentences for ROUGE-Lsum are separated by ne
 
 from __future__ import annotations
 
+import logging
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
+from harness.files import digest
+from harness.metrics import columns, rouge155
+from harness.metrics.columns import Integers, Texts, Tokens
+from harness.metrics.tokenizers import Tokenizer, ascii_words, lowered, tokenizer, unicode_words
 from harness.types import Array, HarnessError, Metric
 
+log = logging.getLogger(__name__)
 DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-_TYPE = re.compile(r"rouge([1-9]|L|Lsum)")
+PERL_ONLY = ("rougeW", "rougeS", "rougeSU")
+_TYPE = re.compile(r"rouge([1-9]|L|Lsum|W|S|SU)")
 PARTS = ("", ".precision", ".recall")
 
 
 class Rouge(Metric):
     name = "rouge"
 
-    def __init__(self, types: Sequence[str] = DEFAULT, stemmer: bool = False) -> None:
-        for type_ in types:
-            if not _TYPE.fullmatch(type_):
-                raise HarnessError(f"metrics.rouge.types has {type_!r}; expected rouge1 to rouge9, rougeL or rougeLsum")
+    def __init__(
+        self,
+        types: Sequence[str] = DEFAULT,
+        stemmer: bool = False,
+        tokenizer: str = "rouge_score",
+        compat: str = "rouge_score",
+        skip: int | None = None,
+        weight: float | None = None,
+        stopwords: str | None = None,
+        max_words: int | None = None,
+        max_bytes: int | None = None,
+        references: str | None = None,
+        alpha: float | None = None,
+    ) -> None:
+        """`skip` to `alpha` are options of `compat="rouge155"`; None is the script's own default."""
         if not types:
             raise HarnessError(f"metrics.rouge.types is empty; expected for instance [{','.join(DEFAULT)}]")
+        for type_ in types:
+            if not _TYPE.fullmatch(type_):
+                raise HarnessError(
+                    f"metrics.rouge.types has {type_!r}; expected rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeS "
+                    "or rougeSU"
+                )
         self.types = tuple(dict.fromkeys(types))
-        self.stemmer = stemmer
+        self.stemmer, self.tokenizer, self.compat = stemmer, tokenizer, compat
+        self.stopwords = stopwords
+        self._perl = {
+            "skip": skip,
+            "weight": weight,
+            "stopwords": stopwords,
+            "max_words": max_words,
+            "max_bytes": max_bytes,
+            "references": references,
+            "alpha": alpha,
+        }
+        if compat == "rouge155":
+            self._check_perl()
+        elif compat == "rouge_score":
+            self._check_own()
+        else:
+            raise HarnessError(f"metrics.rouge.compat={compat}; expected rouge_score or rouge155")
         self.score_names = tuple(type_ + part for type_ in self.types for part in PARTS)
         self.columns = (*self.score_names, "count")
+
+    def _check_own(self) -> None:
+        given = [option for option, value in self._perl.items() if value is not None]
+        missing = [*(f"types has {type_}, which" for type_ in self.types if type_ in PERL_ONLY)]
+        missing += [f"{option}={self._perl[option]}, which" for option in given]
+        if missing:
+            raise HarnessError(
+                f"metrics.rouge.{missing[0]} rouge-score does not have; expected metrics.rouge.compat=rouge155 with it"
+            )
+        if self.stemmer and self.tokenizer != "rouge_score":
+            raise HarnessError(
+                f"metrics.rouge.stemmer=true with tokenizer={self.tokenizer}; expected tokenizer=rouge_score, since "
+                "Porter's rules are for English words of its alphabet"
+            )
+
+    def _check_perl(self) -> None:
+        if self.tokenizer != "rouge_score":
+            raise HarnessError(
+                f"metrics.rouge.tokenizer={self.tokenizer} with compat=rouge155, which has its own; expected "
+                "compat=rouge_score"
+            )
+        least = {"skip": -1, "weight": 1e-9, "max_words": 1, "max_bytes": 1, "alpha": 0}
+        for option, lowest in least.items():
+            value = self._perl[option]
+            if isinstance(value, int | float) and value < lowest:
+                raise HarnessError(f"metrics.rouge.{option}={value}; expected at least {lowest}")
+        alpha = self._perl["alpha"]
+        if isinstance(alpha, int | float) and alpha > 1:
+            raise HarnessError(f"metrics.rouge.alpha={alpha}; expected 0 to 1")
+        if self._perl["references"] not in (None, "average", "best"):
+            raise HarnessError(f"metrics.rouge.references={self._perl['references']}; expected average or best")
+
+    # ------------------------------------------------------------ rows
 
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:
-        from rouge_score.tokenizers import DefaultTokenizer
+        if self.compat == "rouge155":
+            scores = rouge155.scores(outputs, references, self._rules, self.advance)
+            return np.column_stack([scores, np.ones(len(outputs))])
+        if self.tokenizer == "rouge_score":
+            _warn_of_other_alphabets(references)
+        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
 
-        tokenize = DefaultTokenizer(self.stemmer).tokenize
-        rows = np.ones((len(outputs), len(self.columns)))
-        for row, output, refs in zip(rows, outputs, references, strict=True):
-            ours = _Text(output, tokenize)
-            candidates = [_Text(reference, tokenize) for reference in refs]
-            for i, type_ in enumerate(self.types):
-                triples = [_score(type_, reference, ours) for reference in candidates]
-                row[3 * i : 3 * i + 3] = max(triples, key=lambda triple: triple[0])
-            self.advance(1)
-        return rows
+    def _rows(self, outputs: list[str], references: list[list[str]]) -> Array:
+        texts = Texts.of(outputs, references)
+        tokens = self._tokens(texts.all)
+        ours, theirs = texts.pairs
+        given, wanted = tokens.lengths[ours], tokens.lengths[theirs]
+        orders = [int(type_[5:]) for type_ in self.types if type_[5:].isdigit()]
+        alone = np.append(theirs, len(texts.all))  # each reference by itself
+        matches, _ = columns.overlap(tokens, ours, alone, max(orders, default=0))
+        common = columns.lcs(tokens, theirs, ours) if {"rougeL", "rougeLsum"} & {*self.types} else given
+        parts = []
+        for type_ in self.types:
+            shorter = int(type_[5:]) - 1 if type_[5:].isdigit() else 0
+            hits: Any = matches[:, shorter] if type_[5:].isdigit() else common
+            if type_ == "rougeLsum":
+                hits = self._summary_level(texts, common)
+            precision = hits / np.maximum(given - shorter, 1)
+            recall = hits / np.maximum(wanted - shorter, 1)
+            total = precision + recall
+            f = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+            parts.append(np.column_stack([f, precision, recall]))
+        scores = np.stack(parts, axis=1)  # (pairs, types, 3)
+        chosen = columns.best(scores[:, :, 0], texts.first - len(outputs))
+        picked = scores[chosen, np.arange(len(self.types))]
+        return np.column_stack([picked.reshape(len(outputs), -1), np.ones(len(outputs))])
+
+    def _summary_level(self, texts: Texts, common: Integers) -> Integers:
+        """Hits of ROUGE-Lsum; of texts of one line they are those of ROUGE-L."""
+        lines = [[line for line in text.split("\n") if line] for text in texts.all]
+        last = np.cumsum([len(part) for part in lines])
+        ends = np.column_stack([np.append(0, last[:-1]), last])
+        ours, theirs = texts.pairs
+        several = np.flatnonzero((np.diff(ends)[ours, 0] > 1) | (np.diff(ends)[theirs, 0] > 1))
+        if not len(several):
+            return common
+        tokens = self._tokens([line for part in lines for line in part])
+        hits = common.copy()
+        hits[several] = columns.union_lcs(tokens, ends[ours[several]], ends[theirs[several]])
+        return hits
+
+    def _tokens(self, texts: list[str]) -> Tokens:
+        if self.tokenizer != "rouge_score":
+            return self._other(lowered(texts))
+        tokens = columns.tokenized(texts, ascii_words())
+        if not self.stemmer:
+            return tokens
+        # the vocabulary is stemmed, not the text
+        places: dict[str, int] = {}
+        stems = [places.setdefault(_stem(word), len(places)) for word in tokens.vocabulary()]
+        return Tokens(np.array(stems, np.int32)[tokens.ids], tokens.starts, len(places), lambda: list(places))
+
+    @cached_property
+    def _other(self) -> Tokenizer:
+        if self.tokenizer == "unicode":
+            return unicode_words()
+        return tokenizer(self.tokenizer, "metrics.rouge.tokenizer")
+
+    @cached_property
+    def _rules(self) -> rouge155.Rules:
+        given = {option: value for option, value in self._perl.items() if value is not None}
+        if self.stopwords is not None:
+            given["stopwords"] = rouge155.read_stopwords(self.stopwords)  # type: ignore[assignment]
+        return rouge155.Rules(self.types, self.stemmer, **given)  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ scores
 
     def score(self, sums: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             return sums[..., :-1] / sums[..., -1:]
 
     def definition(self) -> dict[str, str]:
+        if self.compat == "rouge155":
+            rules = self._rules
+            limit = f"words-{rules.max_words}" if rules.max_words else ""
+            limit += f"bytes-{rules.max_bytes}" if rules.max_bytes else ""
+            return {
+                "compat": "rouge155",
+                "stem": "porter-without-wordnet" if rules.stemmer else "no",
+                "stop": digest(sorted(rules.stopwords))[:8] if rules.stopwords else "no",
+                "limit": limit or "no",
+                "skip": str(rules.skip),
+                "weight": str(rules.weight),
+                "alpha": str(rules.alpha),
+                "refs": rules.references,
+                "sentences": "newline",
+            }
         return {
-            "tok": "rouge_score",
+            "tok": "rouge_score" if self.tokenizer == "rouge_score" else self._other.signature,
+            "case": "lc",
             "stem": "porter" if self.stemmer else "no",
             "refs": "best-f",
             "sentences": "newline",
         }
 
     def provenance(self) -> dict[str, str]:
-        return {"version": version("rouge-score")}
+        """The version of the implementation it agrees with."""
+        if self.compat == "rouge155":
+            return {"version": "1.5.5"}
+        others = {} if self.tokenizer == "rouge_score" else {"regex": version("regex")}
+        return {**others, "version": "0.1.2"}
 
 
-class _Text:
-    """A text's tokens, and those of its lines for ROUGE-Lsum."""
+@cache
+def _porter() -> Any:
+    from nltk.stem.porter import PorterStemmer
 
-    def __init__(self, text: str, tokenize: Callable[[str], list[str]]) -> None:
-        self.tokens = tokenize(text)
-        self.lines = [tokenize(line) for line in text.split("\n") if line]
-        self.counts: dict[int, Counter[tuple[str, ...]]] = {}
-
-    def ngrams(self, n: int) -> Counter[tuple[str, ...]]:
-        if n not in self.counts:
-            self.counts[n] = Counter(zip(*(self.tokens[i:] for i in range(n)), strict=False))
-        return self.counts[n]
+    return PorterStemmer()
 
 
-def _score(type_: str, reference: _Text, output: _Text) -> tuple[float, float, float]:
-    """(F, precision, recall) as in rouge-score."""
-    if type_ == "rougeLsum" and (len(reference.lines) > 1 or len(output.lines) > 1):
-        from rouge_score.rouge_scorer import _summary_level_lcs
-
-        score = _summary_level_lcs(reference.lines, output.lines)
-        return score.fmeasure, score.precision, score.recall
-    if type_ in ("rougeL", "rougeLsum"):  # of single lines they are the same
-        hits, wanted, given = lcs_length(reference.tokens, output.tokens), len(reference.tokens), len(output.tokens)
-    else:
-        theirs, ours = reference.ngrams(int(type_[5:])), output.ngrams(int(type_[5:]))
-        hits, wanted, given = (theirs & ours).total(), theirs.total(), ours.total()
-    precision, recall = hits / max(given, 1), hits / max(wanted, 1)
-    total = precision + recall
-    return (2 * precision * recall / total if total else 0.0), precision, recall
+@lru_cache(maxsize=1 << 18)
+def _stem(word: str) -> str:
+    """As rouge-score does, words of up to three letters stay."""
+    return str(_porter().stem(word)) if len(word) > 3 else word
 
 
-def lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
-    """Length of the longest common subsequence, 64 cells at a time in big integers (Hyyrö 2004).
-
-    A table of cells, as in rouge-score, would take 200 GiB for two texts of a megabyte.
-
-    >>> lcs_length("the quick brown fox".split(), "the brown fox ran".split())
-    3
-    """
-    places: dict[str, int] = {}
-    for i, token in enumerate(a):
-        places[token] = places.get(token, 0) | 1 << i
-    everything = (1 << len(a)) - 1
-    row = everything
-    for token in b:
-        matched = row & places.get(token, 0)
-        row = ((row + matched) | (row - matched)) & everything
-    return len(a) - row.bit_count()
+def _warn_of_other_alphabets(references: Sequence[Sequence[str]]) -> None:
+    """Says so where most of the text is dropped by rouge-score's tokenizer."""
+    other = letters = 0
+    for refs in references:
+        for text in refs:
+            if text.isascii():
+                letters += len(text)
+            else:
+                kept = sum(c.isalnum() for c in text if c.isascii())
+                dropped = sum(c.isalnum() for c in text if not c.isascii())
+                letters, other = letters + kept, other + dropped
+    if other > letters:
+        log.warning(
+            "rouge: %.0f %% of the references' letters are outside a-z and 0-9, "
+            "all that rouge-score's tokenizer keeps; use metrics.rouge.tokenizer=unicode (words), "
+            "or char where words are not separated by spaces",
+            100 * other / (other + letters),
+        )

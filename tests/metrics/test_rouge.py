@@ -59,7 +59,7 @@ def test_signature_and_names() -> None:
     metric = Rouge(["rougeL", "rougeL"], stemmer=True)
     assert metric.score_names == ("rougeL", "rougeL.precision", "rougeL.recall")
     assert str(metric.signature([["a"]])) == (
-        "nrefs:1|tok:rouge_score|stem:porter|refs:best-f|sentences:newline|version:0.1.2"
+        "nrefs:1|tok:rouge_score|case:lc|stem:porter|refs:best-f|sentences:newline|version:0.1.2"
     )
 
 

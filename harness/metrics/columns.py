@@ -1,0 +1,252 @@
+"""Columns of text: in chunks over all cores, from text to token ids to counts.
+
+The compiled work is in `kernels`, which is imported on first use only: it costs what importing Numba costs. Nothing
+here depends on the number of cores or the size of a chunk, and no chunk knows of another, so that memory is bounded by
+the chunk and the rows.
+
+>>> table = Table(np.array([SPACE if chr(c).isspace() else 0 for c in range(0x110000)], np.uint8))
+>>> tokens = tokenized(["a b a", "b c"], table)
+>>> tokens.ids.tolist(), tokens.starts.tolist(), tokens.vocabulary()
+([0, 1, 0, 1, 2], [0, 3, 5], ['a', 'b', 'c'])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harness.types import Advance, Array
+
+Integers = NDArray[np.integer[Any]]
+
+SPACE, ALONE, DIGIT, POINT, DASH, EDGE = 1, 2, 4, 8, 16, 32
+"""Classes of characters, as in `kernels.split`."""
+EXAMPLES, CHARACTERS = 4096, 4_000_000
+"""A chunk ends with one of the two."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tokenizer: the class of each code point, and the switches of `kernels.decode` and `kernels.split`."""
+
+    classes: NDArray[np.uint8]
+    padded: bool = False
+    fold: bool = False
+    edges: bool = False
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Text i has the tokens `ids[starts[i]:starts[i + 1]]`."""
+
+    ids: Integers
+    starts: Integers
+    size: int
+    """One more than the largest id."""
+    vocabulary: Callable[[], list[str]]
+    """The spelling of each id."""
+
+    @property
+    def lengths(self) -> Integers:
+        return np.diff(self.starts)
+
+
+# ---------------------------------------------------------------- chunks
+
+
+def rows(
+    outputs: Sequence[str],
+    references: Sequence[Sequence[str]],
+    columns: int,
+    work: Callable[[list[str], list[list[str]]], Array],
+    advance: Advance,
+) -> Array:
+    """(n, columns): `work` on each chunk of outputs and references, on all cores."""
+    found = np.empty((len(outputs), columns))
+    parts = list(_chunks(outputs, references))
+
+    def one(part: tuple[int, int]) -> int:
+        first, last = part
+        found[first:last] = work(list(outputs[first:last]), [list(refs) for refs in references[first:last]])
+        return last - first
+
+    if len(parts) == 1:
+        advance(one(parts[0]))
+        return found
+    with ThreadPoolExecutor(cores()) as pool:
+        for done in pool.map(one, parts):
+            advance(done)
+    return found
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
+    first, size = 0, 0
+    for i, (output, refs) in enumerate(zip(outputs, references, strict=True)):
+        size += len(output) + sum(map(len, refs))
+        if i + 1 - first == EXAMPLES or size > CHARACTERS:
+            yield first, i + 1
+            first, size = i + 1, 0
+    if first < len(outputs):
+        yield first, len(outputs)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A chunk as one column: the outputs, then the references of each example."""
+
+    outputs: list[str]
+    references: list[str]
+    first: Integers
+    """(n + 1): the references of example i are the texts `first[i]` to `first[i + 1] - 1` of the column."""
+
+    @staticmethod
+    def of(outputs: list[str], references: list[list[str]]) -> Texts:
+        counts = np.fromiter(map(len, references), np.int64, len(references))
+        if not counts.all():
+            raise ValueError("an example without references; expected at least one each")
+        first = len(outputs) + np.concatenate([[0], np.cumsum(counts)])
+        return Texts(outputs, list(chain.from_iterable(references)), first)
+
+    @property
+    def all(self) -> list[str]:
+        return self.outputs + self.references
+
+    @property
+    def pairs(self) -> tuple[Integers, Integers]:
+        """(the output, the reference) of each pair, as places in the column."""
+        counts = np.diff(self.first)
+        return np.repeat(np.arange(len(self.outputs)), counts), np.arange(len(self.references)) + len(self.outputs)
+
+
+def best(values: Array, first: Integers) -> Integers:
+    """(n, types): for each example and type which pair has the highest of `values` (pairs, types), the first if equal.
+
+    >>> best(np.array([[1.0], [3.0], [3.0], [0.0]]), np.array([0, 3, 4])).tolist()
+    [[1], [3]]
+    """
+    if len(values) == len(first) - 1:
+        return np.repeat(np.arange(len(values))[:, None], values.shape[1], axis=1)
+    top = np.maximum.reduceat(values, first[:-1], axis=0)
+    there = values == np.repeat(top, np.diff(first), axis=0)
+    places = np.where(there, np.arange(len(values))[:, None], len(values))
+    return np.minimum.reduceat(places, first[:-1], axis=0)
+
+
+# ---------------------------------------------------------------- text to tokens
+
+
+def _utf8(texts: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    _, offsets, data = pa.array(texts, pa.large_string()).buffers()
+    return np.frombuffer(data or b"", np.uint8), np.frombuffer(offsets, np.int64)[: len(texts) + 1]
+
+
+def tokenized(texts: list[str], table: Table) -> Tokens:
+    """The tokens of texts, numbered in the order in which they appear."""
+    from harness.metrics import kernels
+
+    data, offsets = _utf8(texts)
+    size = len(data)
+    codes, kinds, gap = np.empty(size, np.int32), np.empty(size, np.uint8), np.zeros(size + 1, np.uint8)
+    bounds, starts = np.empty(len(texts) + 1, np.int64), np.empty(len(texts) + 1, np.int64)
+    kernels.decode(data, offsets, table.classes, table.fold, False, codes, kinds, gap, bounds)
+    firsts, lengths = np.empty(size, np.int32), np.empty(size, np.int32)
+    kernels.split(kinds, gap, bounds, table.padded, table.edges, firsts, lengths, starts)
+    count = int(starts[-1])
+    firsts, lengths = firsts[:count], lengths[:count]
+    ids, words = np.empty(count, np.int32), np.empty(count, np.int32)
+    slots, hashes = np.zeros(_power(2 * count), np.int32), np.empty(count, np.int64)
+    known = kernels.number(codes, firsts, lengths, ids, slots, hashes, words)
+
+    def vocabulary() -> list[str]:
+        begin = firsts[words[:known]].tolist()
+        length = lengths[words[:known]].tolist()
+        return [codes[i : i + n].tobytes().decode("utf-32-le") for i, n in zip(begin, length, strict=True)]
+
+    return Tokens(ids, starts, known, vocabulary)
+
+
+def characters(texts: list[str], table: Table, spaces: bool) -> Tokens:
+    """The code points of texts, white space left out unless `spaces`."""
+    from harness.metrics import kernels
+
+    data, offsets = _utf8(texts)
+    codes, kinds, gap = np.empty(len(data), np.int32), np.empty(len(data), np.uint8), np.zeros(0, np.uint8)
+    bounds = np.empty(len(texts) + 1, np.int64)
+    kernels.decode(data, offsets, table.classes, False, not spaces, codes, kinds, gap, bounds)
+    return Tokens(codes[: bounds[-1]], bounds, 0x110000, lambda: [chr(c) for c in range(0x110000)])
+
+
+def _power(n: int) -> int:
+    """The first power of two above n."""
+    return 1 << max(n, 7).bit_length()
+
+
+# ---------------------------------------------------------------- counts
+
+
+def overlap(
+    tokens: Tokens, outputs: Integers, first: Integers, order: int, weights: Array | None = None
+) -> tuple[Array, Array]:
+    """(matches, totals), each (g, order): see `kernels.overlap`."""
+    from harness.metrics import kernels
+
+    outputs, first = np.ascontiguousarray(outputs, np.int64), np.ascontiguousarray(first, np.int64)
+    matches, totals = np.zeros((len(outputs), order)), np.zeros((len(outputs), order))
+    if not len(outputs):
+        return matches, totals
+    largest = (tokens.starts[outputs + 1] - tokens.starts[outputs] + np.diff(tokens.starts[first])).max()
+    scratch = np.empty((9, _power(2 * int(largest))), np.int64)
+    given = np.zeros((0, 0)) if weights is None else weights
+    kernels.overlap(tokens.ids, tokens.starts, outputs, first, given, scratch, matches, totals)
+    return matches, totals
+
+
+def totals(lengths: Integers, order: int) -> Array:
+    """(n, order): how many n-grams texts of these lengths have.
+
+    >>> totals(np.array([3, 0]), 4).tolist()
+    [[3.0, 2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    found: Array = np.maximum(lengths[:, None] - np.arange(order), 0).astype(np.float64)
+    return found
+
+
+def lcs(tokens: Tokens, first: Integers, second: Integers) -> Integers:
+    """Length of the longest common subsequence of each pair of texts."""
+    from harness.metrics import kernels
+
+    found = np.zeros(len(first), np.int64)
+    masks = np.zeros(tokens.size + 1, np.int64)
+    carries = np.empty(int(tokens.lengths.max(initial=0)) + 1, np.int64)
+    kernels.lcs(tokens.ids, tokens.starts, first, second, masks, carries, found)
+    return found
+
+
+def union_lcs(tokens: Tokens, outputs: Integers, references: Integers) -> Integers:
+    """Hits of ROUGE-Lsum; `outputs` and `references` (p, 2): first and last line of each pair."""
+    from harness.metrics import kernels
+
+    found = np.zeros(len(outputs), np.int64)
+    longest = int(tokens.lengths.max(initial=0))
+    blocks = longest // kernels.BITS + 1
+    size = tokens.size + 1
+    left, right, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    masks = np.zeros((min(longest, size) + 1, blocks), np.int64)
+    kept = np.empty((kernels.ROWS + 3 + longest // kernels.ROWS, blocks), np.int64)
+    marked = np.zeros(longest + 1, np.int64)
+    ends = np.ascontiguousarray(outputs).ravel(), np.ascontiguousarray(references).ravel()
+    kernels.union_lcs(tokens.ids, tokens.starts, *ends, left, right, places, masks, kept, marked, found)
+    return found

@@ -1,0 +1,153 @@
+"""NIST (Doddington 2002) as mteval-v13a and NLTK's `corpus_nist` compute it.
+
+Each matched n-gram counts its information: log2 of how often its first n - 1 words occur in the references, over how
+often it occurs itself. These weights come from all references of the data set and stay fixed when examples are
+resampled. A row holds, for each order, the information matched and the n-grams of the output, and the two lengths. Of
+several references each order takes the one that gives most, as NLTK does (mteval merges them: with one reference the
+two agree). Unlike NLTK's `sentence_nist`, an example's own score uses the weights of the whole data set.
+
+>>> nist = Nist(tokenize="none")
+>>> rows = nist.statistics(["the cat sat"], [["the cat sat on the mat"]], [None])
+>>> [round(float(x), 4) for x in nist.score(rows.sum(0))][:3]  # nist, and of it the first two orders
+[0.363, 0.297, 0.066]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
+from importlib.metadata import version
+from itertools import chain
+
+import numpy as np
+
+from harness.files import digest
+from harness.metrics import columns
+from harness.metrics.columns import Integers, Texts
+from harness.metrics.tokenizers import Tokenizer, tokenizer
+from harness.types import Array, HarnessError, Metric
+
+_UPPER = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
+_CHUNK = 20_000
+
+
+class Nist(Metric):
+    name = "nist"
+
+    def __init__(self, tokenize: str = "13a", max_order: int = 5, lowercase: bool = True) -> None:
+        """`lowercase`: ASCII letters only, as mteval does."""
+        if not 1 <= max_order <= 9:
+            raise HarnessError(f"metrics.nist.max_order={max_order}; expected 1 to 9")
+        self.tokenize, self.order, self.lowercase = tokenize, max_order, lowercase
+        orders = range(1, max_order + 1)
+        self.columns = (*(f"{what}{n}" for what in ("information", "total") for n in orders), "sys_len", "ref_len")
+        self.score_names = ("nist", *(f"nist.n{n}" for n in orders))
+        self._weights: _Weights | None = None
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return tokenizer(self.tokenize, "metrics.nist.tokenize")
+
+    def fit(self, references: Sequence[Sequence[str]]) -> Nist:
+        fitted = copy(self)
+        fitted._weights = _Weights(list(chain.from_iterable(references)), self)
+        return fitted
+
+    def _tokens(self, texts: list[str]) -> columns.Tokens:
+        return self._tokenizer([text.translate(_UPPER) for text in texts] if self.lowercase else texts)
+
+    def statistics(
+        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> Array:
+        if self._weights is None:
+            return self.fit(references).statistics(outputs, references, sources)
+        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
+
+    def _rows(self, outputs: list[str], references: list[list[str]]) -> Array:
+        assert self._weights is not None
+        texts = Texts.of(outputs, references)
+        tokens = self._tokens(texts.all)
+        weights = self._weights.of(tokens, self.order)
+        ours, theirs = texts.pairs
+        information, _ = columns.overlap(tokens, ours, np.append(theirs, len(texts.all)), self.order, weights)
+        lengths = np.repeat(tokens.lengths[theirs][:, None], self.order, axis=1)
+        first = texts.first[:-1] - len(outputs)
+        most = np.maximum.reduceat(information, first, axis=0)
+        best = information == most[ours]
+        longest = np.maximum.reduceat(np.where(best, lengths, -1), first, axis=0)  # NLTK's choice among equals
+        size = tokens.lengths[: len(outputs)]
+        return np.column_stack([most, columns.totals(size, self.order), size * self.order, longest.sum(1)])
+
+    def score(self, sums: Array) -> Array:
+        information, total = sums[..., : self.order], sums[..., self.order : 2 * self.order]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(sums[..., -1] > 0, sums[..., -2] / sums[..., -1], 1.0)
+            beta = np.log(0.5) / np.log(1.5) ** 2  # a penalty of one half at two thirds of the length
+            penalty = np.where((ratio > 0) & (ratio < 1), np.exp(beta * np.log(ratio) ** 2), np.minimum(ratio, 1.0))
+            parts = np.where(total > 0, information / total, 0.0) * penalty[..., None]
+        scores = np.concatenate([parts.sum(-1, keepdims=True), parts], axis=-1)
+        return np.where(np.isnan(sums[..., :1]), np.nan, scores)
+
+    def definition(self) -> dict[str, str]:
+        weights = {} if self._weights is None else {"info": self._weights.key}
+        return {
+            "case": "lc-ascii" if self.lowercase else "mixed",
+            "tok": self._tokenizer.signature,
+            "order": str(self.order),
+            "refs": "best",
+            **weights,
+        }
+
+    def provenance(self) -> dict[str, str]:
+        return {"version": "mteval-13a", "sacrebleu": version("sacrebleu")}
+
+
+class _Weights:
+    """How much information an n-gram of the references carries.
+
+    Order by order, an n-gram is the pair of the number of its first n - 1 words and its last word. What follows an
+    (n - 1)-gram that occurs once carries log2(1 / 1) = 0, so only the others are kept: a small part.
+    """
+
+    def __init__(self, texts: list[str], metric: Nist) -> None:
+        self.key = digest(sorted(texts))[:8]
+        self.words: dict[str, int] = {}
+        parts, lengths = [], []
+        for i in range(0, len(texts), _CHUNK):
+            tokens = metric._tokens(texts[i : i + _CHUNK])
+            numbers = [self.words.setdefault(word, len(self.words)) for word in tokens.vocabulary()]
+            parts.append(np.array(numbers, np.int64)[tokens.ids])
+            lengths.append(tokens.lengths)
+        ids, length = np.concatenate(parts), np.concatenate(lengths)
+        left = np.repeat(np.cumsum(length), length) - np.arange(len(ids))  # tokens of the text from here on
+        counts = np.bincount(ids, minlength=len(self.words))
+        self.grams: list[tuple[Integers, Array]] = [
+            (np.arange(len(self.words)), np.log2(len(ids) / np.maximum(counts, 1)))
+        ]
+        places, grams = np.arange(len(ids)), ids
+        for n in range(2, metric.order + 1):
+            kept = (counts[grams] > 1) & (left[places] >= n)
+            places, prefixes = places[kept], grams[kept]
+            found, grams, several = np.unique(
+                prefixes << 32 | ids[places + n - 1], return_inverse=True, return_counts=True
+            )
+            self.grams.append((found, np.log2(counts[found >> 32] / several)))
+            counts = several
+
+    def of(self, tokens: columns.Tokens, order: int) -> Array:
+        """(order, tokens): the information of the n-gram that begins at each token, 0 for those that are not kept."""
+        numbers = np.array([self.words.get(word, -1) for word in tokens.vocabulary()], np.int64)
+        ids = numbers[tokens.ids]
+        weights = np.zeros((order, len(ids)))
+        grams = ids
+        for n, (known, information) in enumerate(self.grams[:order]):
+            if n:
+                last = np.append(ids[n:], np.full(min(n, len(ids)), -1))
+                keys = np.where((grams >= 0) & (last >= 0), grams << 32 | last, -1)
+                places = np.searchsorted(known, keys)
+                there = places < len(known)
+                there[there] = known[places[there]] == keys[there]
+                grams = np.where(there, places, -1)
+            weights[n, grams >= 0] = information[grams[grams >= 0]]
+        return weights
