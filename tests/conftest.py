@@ -14,8 +14,13 @@ os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("HYDRA_FULL_ERROR", None)
 
 import pytest
+from hypothesis import settings
 
 from harness.types import Example
+
+settings.register_profile("default", deadline=None)
+settings.register_profile("fuzz", deadline=None, max_examples=50_000)  # make fuzz
+settings.load_profile("default")
 
 
 @dataclass

@@ -74,7 +74,7 @@ class Bleu(Metric):
     ) -> Array:
         return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
 
-    def _rows(self, outputs: list[str], references: list[list[str]]) -> Array:
+    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
         texts = Texts.of(outputs, references)
         tokens = self._tokenizer(lowered(texts.all) if self.lowercase else texts.all)
         n, lengths = len(outputs), tokens.lengths

@@ -56,7 +56,7 @@ class Chrf(Metric):
     ) -> Array:
         return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
 
-    def _rows(self, outputs: list[str], references: list[list[str]]) -> Array:
+    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
         texts = Texts.of(outputs, references)
         column = lowered(texts.all) if self.lowercase else texts.all
         kinds = [(columns.characters(column, white_space(), self.whitespace), self.char_order)]

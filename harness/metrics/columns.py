@@ -29,7 +29,7 @@ Integers = NDArray[np.integer[Any]]
 
 SPACE, ALONE, DIGIT, POINT, DASH, EDGE = 1, 2, 4, 8, 16, 32
 """Classes of characters, as in `kernels.split`."""
-EXAMPLES, CHARACTERS = 4096, 4_000_000
+EXAMPLES, CHARACTERS = 8192, 4_000_000
 """A chunk ends with one of the two."""
 
 
@@ -66,18 +66,20 @@ def rows(
     outputs: Sequence[str],
     references: Sequence[Sequence[str]],
     columns: int,
-    work: Callable[[list[str], list[list[str]]], Array],
+    work: Callable[[list[str], list[Sequence[str]]], Array],
     advance: Advance,
 ) -> Array:
     """(n, columns): `work` on each chunk of outputs and references, on all cores."""
     found = np.empty((len(outputs), columns))
-    parts = list(_chunks(outputs, references))
+    if len(references) != len(outputs):
+        raise ValueError(f"{len(references)} references for {len(outputs)} outputs")
 
     def one(part: tuple[int, int]) -> int:
         first, last = part
-        found[first:last] = work(list(outputs[first:last]), [list(refs) for refs in references[first:last]])
+        found[first:last] = work(list(outputs[first:last]), list(references[first:last]))
         return last - first
 
+    parts = list(_chunks(outputs, references))
     if len(parts) == 1:
         advance(one(parts[0]))
         return found
@@ -93,14 +95,16 @@ def cores() -> int:
 
 
 def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
-    first, size = 0, 0
-    for i, (output, refs) in enumerate(zip(outputs, references, strict=True)):
-        size += len(output) + sum(map(len, refs))
-        if i + 1 - first == EXAMPLES or size > CHARACTERS:
-            yield first, i + 1
-            first, size = i + 1, 0
-    if first < len(outputs):
-        yield first, len(outputs)
+    """(first, last) of each chunk; long texts make small chunks."""
+    waiting = [(i, min(i + EXAMPLES, len(outputs))) for i in range(0, len(outputs), EXAMPLES)][::-1]
+    while waiting:
+        first, last = waiting.pop()
+        size = sum(map(len, outputs[first:last])) + sum(map(len, chain.from_iterable(references[first:last])))
+        if size > CHARACTERS and last - first > 1:
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+        else:
+            yield first, last
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Texts:
     """(n + 1): the references of example i are the texts `first[i]` to `first[i + 1] - 1` of the column."""
 
     @staticmethod
-    def of(outputs: list[str], references: list[list[str]]) -> Texts:
+    def of(outputs: list[str], references: list[Sequence[str]]) -> Texts:
         counts = np.fromiter(map(len, references), np.int64, len(references))
         if not counts.all():
             raise ValueError("an example without references; expected at least one each")
@@ -158,24 +162,30 @@ def tokenized(texts: list[str], table: Table) -> Tokens:
     from harness.metrics import kernels
 
     data, offsets = _utf8(texts)
-    size = len(data)
-    codes, kinds, gap = np.empty(size, np.int32), np.empty(size, np.uint8), np.zeros(size + 1, np.uint8)
-    bounds, starts = np.empty(len(texts) + 1, np.int64), np.empty(len(texts) + 1, np.int64)
-    kernels.decode(data, offsets, table.classes, table.fold, False, codes, kinds, gap, bounds)
+    size = len(data) + len(texts) + 1
+    codes, points = np.empty(size, np.int32), np.empty(size, np.int32)
+    kinds, gap = np.empty(size, np.uint8), np.zeros(size, np.uint8)
+    bounds, starts = np.empty((2, len(texts) + 1), np.int64), np.empty(len(texts) + 1, np.int64)
+    kernels.decode(data, offsets, table.classes, table.fold, False, codes, kinds, gap, points, bounds)
     firsts, lengths = np.empty(size, np.int32), np.empty(size, np.int32)
-    kernels.split(kinds, gap, bounds, table.padded, table.edges, firsts, lengths, starts)
+    kernels.split(kinds, gap, points, bounds, table.padded, table.edges, firsts, lengths, starts)
     count = int(starts[-1])
     firsts, lengths = firsts[:count], lengths[:count]
-    ids, words = np.empty(count, np.int32), np.empty(count, np.int32)
+    ids, words, sizes = (np.empty(count, np.int32) for _ in range(3))
     slots, hashes = np.zeros(_power(2 * count), np.int32), np.empty(count, np.int64)
-    known = kernels.number(codes, firsts, lengths, ids, slots, hashes, words)
+    known = kernels.number(codes, firsts, lengths, ids, slots, hashes, words, sizes)
 
-    def vocabulary() -> list[str]:
-        begin = firsts[words[:known]].tolist()
-        length = lengths[words[:known]].tolist()
-        return [codes[i : i + n].tobytes().decode("utf-32-le") for i, n in zip(begin, length, strict=True)]
+    return Tokens(ids, starts, known, lambda: _spelling(codes, words[:known], sizes[:known]))
 
-    return Tokens(ids, starts, known, vocabulary)
+
+def _spelling(codes: Integers, words: Integers, sizes: Integers) -> list[str]:
+    """The text of each word: all in one array, each with a line's end after it, which no word has in it."""
+    last = np.cumsum(sizes + 1)
+    places = np.repeat(words - (last - sizes - 1), sizes + 1) + np.arange(last[-1] if len(last) else 0)
+    letters = np.append(codes, np.int32(0))[places]
+    letters[last - 1] = 10
+    text: str = letters.tobytes().decode("utf-32-le")
+    return text.split("\n")[:-1]
 
 
 def characters(texts: list[str], table: Table, spaces: bool) -> Tokens:
@@ -183,10 +193,13 @@ def characters(texts: list[str], table: Table, spaces: bool) -> Tokens:
     from harness.metrics import kernels
 
     data, offsets = _utf8(texts)
-    codes, kinds, gap = np.empty(len(data), np.int32), np.empty(len(data), np.uint8), np.zeros(0, np.uint8)
-    bounds = np.empty(len(texts) + 1, np.int64)
-    kernels.decode(data, offsets, table.classes, False, not spaces, codes, kinds, gap, bounds)
-    return Tokens(codes[: bounds[-1]], bounds, 0x110000, lambda: [chr(c) for c in range(0x110000)])
+    size = len(data) + len(texts)
+    codes, kinds, unused = np.empty(size, np.int32), np.empty(size, np.uint8), np.zeros(0, np.uint8)
+    bounds, points = np.empty((2, len(texts) + 1), np.int64), np.zeros(0, np.int32)
+    classes = np.zeros_like(table.classes) if spaces else table.classes
+    kernels.decode(data, offsets, classes, False, True, codes, kinds, unused, points, bounds)
+    starts = bounds[0]
+    return Tokens(codes[: starts[-1]], starts, 0x110000, lambda: [chr(c) for c in range(0x110000)])
 
 
 def _power(n: int) -> int:
@@ -208,7 +221,8 @@ def overlap(
     if not len(outputs):
         return matches, totals
     largest = (tokens.starts[outputs + 1] - tokens.starts[outputs] + np.diff(tokens.starts[first])).max()
-    scratch = np.empty((9, _power(2 * int(largest))), np.int64)
+    width = _power(2 * int(largest)) + 24  # rows a power of two apart would compete for the same lines of the cache
+    scratch = np.empty((9, width), np.int64)
     given = np.zeros((0, 0)) if weights is None else weights
     kernels.overlap(tokens.ids, tokens.starts, outputs, first, given, scratch, matches, totals)
     return matches, totals

@@ -23,6 +23,7 @@ DIGIT = 4
 POINT = 8
 DASH = 16
 EDGE = 32
+MARKS = ALONE | POINT | DASH
 """Classes of characters; what they do is said in `split`."""
 BITS = 62
 """Cells of a table that are worked on at once: a whole number with room for the carry."""
@@ -30,6 +31,7 @@ ROWS = 256
 """Rows of the table that `union_lcs` keeps at a time."""
 FULL = (1 << BITS) - 1
 MIX = 0x1E3779B97F4A7C15
+PRIME = 0x100000001B3
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
@@ -40,16 +42,20 @@ def _compiled(function: Callable[..., Any]) -> Any:
 
 
 @_compiled
-def decode(data, offsets, classes, fold, drop, codes, kinds, gap, bounds):
-    """UTF-8 texts (`data`, `offsets` (n + 1)) to code points: text i is `codes[bounds[i]:bounds[i + 1]]`.
+def decode(data, offsets, classes, fold, drop, codes, kinds, gap, points, bounds):
+    """UTF-8 texts (`data`, `offsets` (n + 1)) to code points: text i begins at `codes[bounds[0, i]]`.
 
-    `kinds` is each one's class. `fold` lower-cases what becomes an ASCII letter, a `gap` standing for what else comes
-    of it. `drop` leaves white space out.
+    `kinds` is each one's class; `points` lists where there is a POINT or DASH, those of text i from `bounds[1, i]` on.
+    `fold` lower-cases what becomes an ASCII letter. `gap` says that a space stands before a character: around what is
+    ALONE, and for the mark that İ is lower-cased to. Unless `drop` leaves white space out, one cell stays free after
+    each text, so that a gap after its last character is its own.
     """
     size = 0
+    marks = 0
     t = 0
     while t < len(offsets) - 1:
-        bounds[t] = size
+        bounds[0, t] = size
+        bounds[1, t] = marks
         i = offsets[t]
         end = offsets[t + 1]
         while i < end:
@@ -73,17 +79,30 @@ def decode(data, offsets, classes, fold, drop, codes, kinds, gap, bounds):
                         c = 107
             elif fold and c >= 65 and c <= 90:
                 c += 32
-            if drop and classes[c] & SPACE:
-                continue
+            kind = classes[c]
+            if drop:
+                if kind & SPACE:
+                    continue
+            elif kind & MARKS:
+                if kind & ALONE:
+                    gap[size] = 1
+                    gap[size + 1] = 1
+                else:
+                    points[marks] = size
+                    marks += 1
             codes[size] = c
-            kinds[size] = classes[c]
+            kinds[size] = kind
+            size += 1
+        if not drop:
+            kinds[size] = SPACE
             size += 1
         t += 1
-    bounds[t] = size
+    bounds[0, t] = size
+    bounds[1, t] = marks
 
 
 @_compiled
-def split(kinds, gap, bounds, padded, edges, firsts, lengths, starts):
+def split(kinds, gap, points, bounds, padded, edges, firsts, lengths, starts):
     """Characters to tokens: token j of text i, `starts[i] <= j < starts[i + 1]`, has `lengths[j]` characters from
     `firsts[j]` on.
 
@@ -94,60 +113,52 @@ def split(kinds, gap, bounds, padded, edges, firsts, lengths, starts):
     """
     made = 0
     t = 0
-    while t < len(bounds) - 1:
+    while t < len(starts) - 1:
         starts[t] = made
-        low = bounds[t]
-        high = bounds[t + 1]
-        points = 0
-        i = low
-        at_end = padded + 0  # the gap after the last character: its cell belongs to the next text
-        while i < high:
-            if kinds[i] & ALONE:
-                gap[i] = 1
-                if i + 1 < high:
+        low = bounds[0, t]
+        high = bounds[0, t + 1] - 1
+        begin = bounds[1, t]
+        end = bounds[1, t + 1]
+        if padded:
+            gap[low] = 1
+            gap[high] = 1
+        # points after what is no digit; a character that a match consumed takes part in no other
+        last = -1
+        after = 0
+        p = begin
+        while p < end:
+            i = points[p] + 0
+            if kinds[i] & POINT:
+                before = gap[i] + 0
+                if last == i - 1:
+                    before = after
+                after = gap[i + 1] + 0
+                if before or (i > low and last < i - 1 and not kinds[i - 1] & DIGIT):
+                    gap[i] = 1
                     gap[i + 1] = 1
-                else:
-                    at_end = 1
-            points |= kinds[i]
-            i += 1
-        if points & POINT:
-            # after what is no digit; a character that a match consumed takes part in no other
-            free = low
-            before = padded | gap[low]
-            i = low
-            while i < high:
-                after = gap[i + 1] if i + 1 < high else at_end
-                if kinds[i] & POINT and (before or (i > free and not kinds[i - 1] & DIGIT)):
+                    last = i
+            p += 1
+        # points before what is no digit
+        last = -1
+        p = begin
+        while p < end:
+            i = points[p] + 0
+            if kinds[i] & POINT and last < i:
+                if gap[i + 1]:
                     gap[i] = 1
-                    if i + 1 < high:
-                        gap[i + 1] = 1
-                    else:
-                        at_end = 1
-                    free = i + 1
-                before = after
-                i += 1
-            # before what is no digit
-            i = low
-            while i < high:
-                if kinds[i] & POINT:
-                    if i + 1 == high:
-                        if at_end:
-                            gap[i] = 1
-                    elif gap[i + 1]:
-                        gap[i] = 1
-                    elif not kinds[i + 1] & DIGIT:
-                        gap[i] = 1
-                        i += 1
-                        gap[i] = 1
-                i += 1
-        if points & DASH and points & DIGIT:
-            i = low + 1
-            while i < high:
-                if kinds[i] & DASH and kinds[i - 1] & DIGIT and not gap[i]:
+                elif i + 1 < high and not kinds[i + 1] & DIGIT:
                     gap[i] = 1
-                    if i + 1 < high:
-                        gap[i + 1] = 1
-                i += 1
+                    gap[i + 1] = 1
+                    last = i + 1
+            p += 1
+        # dashes after a digit
+        p = begin
+        while p < end:
+            i = points[p] + 0
+            if kinds[i] & DASH and i > low and kinds[i - 1] & DIGIT and not gap[i]:
+                gap[i] = 1
+                gap[i + 1] = 1
+            p += 1
         i = low
         while i < high:
             if kinds[i] & SPACE:
@@ -155,7 +166,7 @@ def split(kinds, gap, bounds, padded, edges, firsts, lengths, starts):
                 continue
             first = i
             i += 1
-            while i < high and not kinds[i] & SPACE and not gap[i]:
+            while not (kinds[i] & SPACE or gap[i]):  # the cell after the text is a space
                 i += 1
             length = i - first
             if edges and length > 1:
@@ -177,8 +188,8 @@ def split(kinds, gap, bounds, padded, edges, firsts, lengths, starts):
 
 
 @_compiled
-def number(codes, firsts, lengths, ids, slots, hashes, words):
-    """Tokens to ids (in `ids`) and how many there are; `words[id]` is the first token of that id.
+def number(codes, firsts, lengths, ids, slots, hashes, words, sizes):
+    """Tokens to ids (in `ids`) and how many there are; id w is spelt `sizes[w]` characters from `words[w]` on.
 
     `slots`: zeros, a power of two, more than the tokens.
     """
@@ -186,23 +197,23 @@ def number(codes, firsts, lengths, ids, slots, hashes, words):
     mask = len(slots) - 1
     j = 0
     while j < len(firsts):
-        first = firsts[j]
-        length = lengths[j]
+        first = firsts[j] + 0
+        length = lengths[j] + 0
         code = length + 0
         i = first
         while i < first + length:
-            code = (code ^ codes[i]) * MIX
-            code ^= code >> 29
+            code = code * PRIME ^ codes[i]
             i += 1
+        code ^= code >> 29
         at = code & mask
         word = slots[at] - 1
         while word >= 0:
-            if hashes[word] == code and lengths[words[word]] == length:
-                other = firsts[words[word]]
-                i = 0
-                while i < length and codes[other + i] == codes[first + i]:
+            if hashes[word] == code and sizes[word] == length:
+                other = words[word] - first
+                i = first
+                while i < first + length and codes[other + i] == codes[i]:
                     i += 1
-                if i == length:
+                if i == first + length:
                     break
             at = (at + 1) & mask
             word = slots[at] - 1
@@ -211,7 +222,8 @@ def number(codes, firsts, lengths, ids, slots, hashes, words):
             known += 1
             slots[at] = known
             hashes[word] = code
-            words[word] = j
+            words[word] = first
+            sizes[word] = length
         ids[j] = word
         j += 1
     return known
@@ -226,7 +238,7 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
     order n counts 1, or `weights[n - 1]` of the token where the n-gram begins in a reference, where there are weights.
 
     An n-gram is the pair of the id of its first n - 1 tokens and its last token; what cannot match is not looked at
-    again. `scratch` is (9, m), m twice the tokens of the largest group, or 8, rounded up to a power of two.
+    again. `scratch` is (9, m), m at least 8 and the power of two above twice the tokens of the largest group.
     """
     table = scratch[0]  # 0, or 1 + the id of an n-gram of the references
     keys = scratch[1]

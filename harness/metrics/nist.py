@@ -64,7 +64,7 @@ class Nist(Metric):
             return self.fit(references).statistics(outputs, references, sources)
         return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
 
-    def _rows(self, outputs: list[str], references: list[list[str]]) -> Array:
+    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
         assert self._weights is not None
         texts = Texts.of(outputs, references)
         tokens = self._tokens(texts.all)

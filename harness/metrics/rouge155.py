@@ -121,7 +121,9 @@ def _count(type_: str, reference: _Text, output: _Text, rules: Rules) -> Counts:
     a, b = reference.tokens, output.tokens
     if type_ in ("rougeS", "rougeSU"):
         reach = len(a) + len(b) if rules.skip < 0 else rules.skip + 1
-        hits, wanted, given = _skip_hits(a, b, reach), _pairs(len(a), reach), _pairs(len(b), reach)
+        if reference.pairs is None:  # kept for the other of S and SU: a reference is read anew for each output
+            reference.pairs = _skip_hits(a, b, reach)
+        hits, wanted, given = reference.pairs, _pairs(len(a), reach), _pairs(len(b), reach)
         if type_ == "rougeSU":  # without the last word: the script's loop ends where no bigram can start
             hits += (Counter(a[:-1]) & Counter(b[:-1])).total()
             wanted, given = wanted + len(a[:-1]), given + len(b[:-1])
@@ -146,12 +148,12 @@ def _skip_hits(a: list[int], b: list[int], reach: int) -> int:
     """How many pairs of words at most `reach` apart two texts share."""
     if reach <= 16:
         return (_near_pairs(a, reach) & _near_pairs(b, reach)).total()
-    # Half a million pairs for a thousand words: for each pair of shared words count those within reach instead.
-    shared = sorted(set(a) & set(b))
-    hits, step = 0, 1 + 2_000_000 // (len(a) + len(b) + 1)
-    for i in range(0, len(shared), step):
-        firsts = np.array(shared[i : i + step])
-        hits += int(np.minimum(_far_pairs(a, firsts, shared, reach), _far_pairs(b, firsts, shared, reach)).sum())
+    # A thousand words make half a million pairs: count by words that both texts have, a part of the table at a time.
+    places = {token: i for i, token in enumerate(set(a) & set(b))}
+    hits, step = 0, 1 + 4_000_000 // (len(places) + 1)
+    for low in range(0, len(places), step):
+        part = slice(low, low + step)
+        hits += int(np.minimum(_far_pairs(a, places, part, reach), _far_pairs(b, places, part, reach)).sum())
     return hits
 
 
@@ -159,15 +161,19 @@ def _near_pairs(tokens: list[int], reach: int) -> Counter[tuple[int, int]]:
     return Counter(chain.from_iterable(zip(tokens, tokens[d:], strict=False) for d in range(1, reach + 1)))
 
 
-def _far_pairs(tokens: list[int], firsts: Ids, shared: list[int], reach: int) -> Ids:
-    """(shared, firsts): how often a word of `firsts` stands at most `reach` before a word of `shared`."""
-    ids = np.array(tokens)
-    before = np.zeros((len(ids) + 1, len(firsts)), np.int32)
-    np.cumsum(ids[:, None] == firsts, axis=0, out=before[1:])
-    seconds = np.flatnonzero(np.isin(ids, shared))
-    seconds = seconds[np.argsort(ids[seconds], kind="stable")]
-    within = before[seconds] - before[np.maximum(seconds - reach, 0)]
-    return np.add.reduceat(within, np.searchsorted(ids[seconds], shared), axis=0, dtype=np.int64)
+def _far_pairs(tokens: list[int], places: dict[int, int], part: slice, reach: int) -> Ids:
+    """(places, part): how often a word of `part` stands at most `reach` after each word."""
+    found = [places.get(token, -1) for token in tokens]
+    after = np.zeros(len(places), np.int64)
+    ours = after[part]
+    table = np.zeros((len(places), len(ours)), np.int64)
+    for i in reversed(range(len(found))):
+        if i + reach + 1 < len(found) and found[i + reach + 1] >= 0:
+            after[found[i + reach + 1]] -= 1
+        if found[i] >= 0:
+            table[found[i]] += ours
+            after[found[i]] += 1
+    return table
 
 
 def _subsequences(reference: _Text, output: _Text, weight: float | None) -> Counts:
@@ -304,6 +310,7 @@ class _Text:
         lines = _first_bytes(sentences, rules.max_bytes, 0) if rules.max_bytes else sentences
         self.lines = [vocabulary.read(sentence) for sentence in lines]
         self.counts: dict[int, Counter[Any]] = {}
+        self.pairs: int | None = None
 
     @cached_property
     def flat(self) -> tuple[Ids, Ids, int]:

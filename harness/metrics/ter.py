@@ -5,8 +5,8 @@ A row holds the edits to the nearest reference and the mean length of the refere
 sum. The rows are sacreBLEU's own. Its search for shifts takes milliseconds for a sentence and minutes for two texts of
 2,000 words, so that more than a few pairs are spread over the cores.
 
-With `normalized` sacreBLEU tokenizes references twice, outputs once, which is not always the same: `it's, or not` is one
-edit from itself. It stays so here.
+With `normalized` sacreBLEU tokenizes references twice and outputs once, which is not always the same: "it's, or not"
+is two edits from itself. It stays so here.
 
 >>> ter = Ter()
 >>> rows = ter.statistics(["the cat on the mat sat"], [["the cat sat on the mat"]], [None])

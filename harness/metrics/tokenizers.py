@@ -147,7 +147,7 @@ def unicode_words() -> Tokenizer:
 
 
 def _for_13a(texts: list[str]) -> list[str]:
-    return [_unescaped(t.rstrip()) if "&" in t or "<skipped>" in t or "-\n" in t else t for t in texts]
+    return [_unescaped(t.rstrip()) if "&" in t or "<" in t or "\n" in t else t for t in texts]
 
 
 def _unescaped(text: str) -> str:

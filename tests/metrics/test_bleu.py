@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from nltk.translate.bleu_score import corpus_bleu
 
 from harness.datasets.embedded import EmbeddedDataset
 from harness.metrics.bleu import Bleu
 from harness.systems.lead import Lead
 from harness.types import HarnessError
+from tests.metrics.hostile import LONG, pairs
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -61,31 +63,55 @@ def test_embedded_data(options: dict[str, Any]) -> None:
     check(outputs, [list(e.references) for e in examples], options)
 
 
-AWKWARD = [
-    "",
-    " ",
-    "a",
-    "the the the",
-    "3,000.5 &quot;x&quot; -",
-    "“so” (it) goes…",
-    "中文 字",
-    "e\u0301 😀 \u200f",
-    "a\u2028b\tc",
-]
-texts = st.one_of(
-    st.sampled_from(AWKWARD),
-    st.text(max_size=30),
-    st.lists(st.sampled_from(["a", "b", "c", ".", ",", "1"])).map(" ".join),
-)
+@given(pairs(most=5), st.sampled_from(OPTIONS))
+def test_hostile_text(cases: list[tuple[str, list[str]]], options: dict[str, Any]) -> None:
+    check([output for output, _ in cases], [refs for _, refs in cases], options)
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3)), min_size=1, max_size=5),
-    st.sampled_from(OPTIONS),
-)
-def test_random_and_hostile_text(pairs: list[tuple[str, list[str]]], options: dict[str, Any]) -> None:
-    check([output for output, _ in pairs], [refs for _, refs in pairs], options)
+def test_lines_of_100_000_characters() -> None:
+    check(LONG, [[LONG[0], text[:50_000]] for text in LONG], {})
+
+
+def test_chunks_and_cores_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = [f"the cat number {i} sat. " * (i % 5) for i in range(60)]
+    references = [[f"a cat number {i % 7} sat on it."] * (1 + i % 3) for i in range(60)]
+    whole, done = Bleu(), []
+    expected = whole.statistics(outputs, references, [])
+    monkeypatch.setattr("harness.metrics.columns.EXAMPLES", 7)
+    monkeypatch.setattr("harness.metrics.columns.cores", lambda: 5)
+    whole.advance = done.append
+    assert whole.statistics(outputs, references, []).tolist() == expected.tolist()
+    assert sum(done) == 60
+    assert len(done) == 9
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (1.0, 0.0, 0.0, 0.0), (0.1, 0.2, 0.3, 0.4), (0.0, 1.0), (0.2,) * 5])
+def test_weights_are_nltks(weights: tuple[float, ...]) -> None:
+    outputs = ["the cat sat on the mat today", "a dog ran very fast through the park"]
+    references = [["the cat sat on a mat today", "on the mat sat the cat"], ["the dog ran very fast through a park"]]
+    metric = Bleu(tokenize="none", smooth_method="none", max_order=len(weights), weights=weights)
+    rows = metric.statistics(outputs, references, [])
+    theirs = corpus_bleu([[r.split() for r in refs] for refs in references], [o.split() for o in outputs], weights)
+    assert metric.score(rows.sum(0))[0] == pytest.approx(100 * theirs, abs=1e-9)
+    assert "weights:" in str(metric.signature(references))
+
+
+def test_weights_under_effective_order() -> None:
+    """A text of two words has no 3-grams; the weights of the first two orders share what is left."""
+    metric = Bleu(tokenize="none", max_order=3, weights=(0.25, 0.25, 0.5))
+    equal = Bleu(tokenize="none", max_order=3)
+    outputs, references = ["a b"], [["a b"]]
+    rows = metric.statistics(outputs, references, [])
+    assert metric.score_examples(rows)[0, 0] == equal.score_examples(rows)[0, 0] == pytest.approx(100)
+
+
+def test_lengths() -> None:
+    metric = Bleu(tokenize="none")
+    rows = metric.statistics(["a b c", "d"], [["a b", "a b c d e"], ["d e f"]], [])
+    found = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
+    theirs = sacrebleu.BLEU(tokenize="none").corpus_score(["a b c", "d"], [["a b", "d e f"], ["a b c d e", None]])
+    assert (found["bleu.sys_len"], found["bleu.ref_len"]) == (theirs.sys_len, theirs.ref_len)
+    assert found["bleu.ratio"] == pytest.approx(theirs.ratio)
 
 
 def test_signature_is_sacrebleus() -> None:
@@ -119,6 +145,7 @@ def test_missing_rows_stay_missing() -> None:
         ({"tokenize": "13b"}, "metrics.bleu.tokenize=13b; expected one of"),
         ({"smooth_method": "laplace"}, "metrics.bleu.smooth_method=laplace; expected one of exp, floor, add-k, none"),
         ({"max_order": 0}, "metrics.bleu.max_order=0; expected 1 to 9"),
+        ({"weights": [0.5, 0.5]}, "metrics.bleu.weights=[0.5, 0.5]; expected 4 numbers from 0 on"),
     ],
 )
 def test_bad_options(options: dict[str, Any], expected: str) -> None:

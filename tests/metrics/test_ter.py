@@ -259,6 +259,17 @@ def test_an_interrupt_ends_the_workers(error: type[BaseException], started: list
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ter")]
 
 
+def test_a_worker_ends_with_its_parent() -> None:
+    """Not only after the minute that this pair takes."""
+    words = [f"w{i * i % 401}" for i in range(600)]
+    worker = ter._Worker({})
+    assert worker.process.stdin is not None
+    worker.process.stdin.write(worker.greeting + ter_worker.encoded([(" ".join(words), [" ".join(sorted(words))])]))
+    worker.process.stdin.close()
+    assert worker.process.wait(timeout=10) == 0
+    worker.close()
+
+
 def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
     """And files beside it that are named like packages do no harm to the workers that they would not do to the script."""
     (tmp_path / "script.py").write_text(

@@ -1,0 +1,81 @@
+"""NIST against NLTK itself, and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate.nist_score import corpus_nist
+
+import harness
+from harness.metrics.nist import Nist
+from harness.types import HarnessError
+from tests.metrics.hostile import texts
+
+words = st.lists(st.sampled_from("abcde"), min_size=5, max_size=12).map(" ".join)
+
+
+def check(outputs: list[str], references: list[list[str]], order: int) -> None:
+    metric = Nist(tokenize="none", max_order=order, lowercase=False)
+    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    theirs = corpus_nist([[r.split() for r in refs] for refs in references], [o.split() for o in outputs], n=order)
+    scores = metric.score(rows.sum(0))
+    assert scores[0] == pytest.approx(theirs, abs=1e-9)
+    assert scores[1:].sum() == pytest.approx(theirs, abs=1e-9)
+
+
+@given(st.lists(st.tuples(words, st.lists(words, min_size=1, max_size=3)), min_size=1, max_size=5), st.integers(1, 5))
+def test_random_text(cases: list[tuple[str, list[str]]], order: int) -> None:
+    check([output for output, _ in cases], [refs for _, refs in cases], order)
+
+
+@given(st.lists(texts, min_size=1, max_size=4))
+def test_hostile_text(cases: list[str]) -> None:
+    """NLTK divides by zero where no output has an n-gram of the order; one that has them all stands beside."""
+    full = "a b c d e f"
+    check([*cases, full], [[case[::-1], case + " a b"] for case in cases] + [[full]], 5)
+
+
+def test_by_hand() -> None:
+    """Six words, `the` twice: log2(6/2) + 2 log2(6/1) over three words; then log2(2/1) and 0 over two pairs."""
+    metric = Nist(tokenize="none", max_order=2)
+    rows = metric.statistics(["the cat sat"], [["the cat sat on the mat"]], [None])
+    penalty = math.exp(math.log(0.5) / math.log(1.5) ** 2 * math.log(3 / 6) ** 2)
+    expected = [(math.log2(3) + 2 * math.log2(6)) / 3 * penalty, 1 / 2 * penalty]
+    assert metric.score(rows.sum(0)).tolist() == pytest.approx([sum(expected), *expected], abs=1e-12)
+
+
+def test_only_ascii_is_lowered_as_in_mteval() -> None:
+    metric = Nist()
+    assert metric.score(metric.statistics(["THE CAT"], [["the cat"]], [None]).sum(0))[0] > 0
+    assert metric.score(metric.statistics(["ДОМ"], [["дом"]], [None]).sum(0))[0] == 0
+
+
+def test_weights_come_from_all_references_and_stay_fixed() -> None:
+    outputs, references = ["a b c", "a b", "x y"], [["a b c"], ["a b d"], ["x z"]]
+    fitted = Nist(tokenize="none", max_order=2).fit(references)
+    whole = fitted.statistics(outputs, references, [None] * 3)
+    parts = np.concatenate([fitted.statistics(outputs[i:i + 1], references[i:i + 1], [None]) for i in range(3)])  # fmt: skip
+    assert whole.tolist() == parts.tolist()
+    assert fitted.signature(references) == Nist(tokenize="none", max_order=2).fit(references[::-1]).signature(
+        references
+    )
+    assert fitted.definition() != Nist(tokenize="none", max_order=2).fit(references[:2]).definition()
+    result = harness.evaluate(outputs, references, [{"nist": {"tokenize": "none", "max_order": 2}}], resamples=50)
+    assert result.scores["nist"].estimate == pytest.approx(fitted.score(whole.sum(0))[0])
+    assert f"info:{fitted.definition()['info']}" in result.scores["nist"].signature
+
+
+def test_empty_and_short_outputs() -> None:
+    metric = Nist()
+    assert metric.score(metric.statistics([""], [["a b"]], [None]).sum(0))[0] == 0
+    assert metric.score(metric.statistics([""], [[""]], [None]).sum(0))[0] == 0
+    assert np.isnan(metric.score(np.full((2, 12), np.nan))).all()
+
+
+def test_bad_options() -> None:
+    with pytest.raises(HarnessError, match="metrics.nist.max_order=0; expected 1 to 9"):
+        Nist(max_order=0)
