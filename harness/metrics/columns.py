@@ -28,7 +28,7 @@ from harness.types import Advance, Array
 Integers = NDArray[np.integer[Any]]
 
 SPACE, ALONE, DIGIT, POINT, DASH, EDGE = 1, 2, 4, 8, 16, 32
-"""Classes of characters, as in `kernels.split`."""
+"""Classes of characters, as in `kernels.text`, which cannot be imported before it is used."""
 EXAMPLES, CHARACTERS = 8192, 4_000_000
 """A chunk ends with one of the two."""
 

@@ -109,6 +109,8 @@ class Rouge(Metric):
         alpha = self._perl["alpha"]
         if isinstance(alpha, int | float) and alpha > 1:
             raise HarnessError(f"metrics.rouge.alpha={alpha}; expected 0 to 1")
+        if self._perl["max_words"] and self._perl["max_bytes"]:
+            raise HarnessError("metrics.rouge.max_words and max_bytes are both set; expected one of them, as in Perl")
         if self._perl["references"] not in (None, "average", "best"):
             raise HarnessError(f"metrics.rouge.references={self._perl['references']}; expected average or best")
 

@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,95 +204,14 @@ def _subsequences(reference: _Text, output: _Text, weight: float | None) -> Coun
 
 def _marks(reference: _Text, output: _Text, worth: list[float]) -> list[int]:
     """Which of the reference's words, in all lines, lie on the best common subsequence with any line of the output."""
+    from harness.metrics import kernels
+
     (a, ends, rows), (b, others, columns) = reference.flat, output.flat
     block = max(rows, 1) if rows * columns <= _CELLS else int(4 * rows**0.5)  # so moves and checkpoints weigh the same
     best = np.zeros((-(-rows // block) + 1, columns + 1))
     up, marked = np.zeros((block, columns), np.uint8), np.zeros(len(a), np.int64)
-    _kernel()(a, ends, b, others, np.array(worth), best, np.zeros(best.shape, np.int64), up, marked)
+    kernels.mark(a, ends, b, others, np.array(worth), best, np.zeros(best.shape, np.int64), up, marked)
     return marked.tolist()
-
-
-def _mark(a: Ids, ends: Ids, b: Ids, others: Ids, worth: Array, best: Array, run: Ids, up: Any, marked: Ids) -> None:
-    """Sets `marked` to 1 where a word of `a` lies on the best common subsequence of its line with any line of `b`.
-
-    `worth[k]` is the weight of a run of k; where it is k, this is the plain longest common subsequence. The script's
-    choice among equals: from the ends of the lines, equal words are always taken; otherwise the reference's word is
-    dropped, unless that loses weight. The moves of `len(up)` rows are kept. A longer line is gone through forwards to
-    keep the row above each block in `best` and `run`, then backwards, block by block. The last row is the current one.
-
-    Plain loops without slices, because they compile in a fraction of the time.
-    """
-    size = len(up)
-    now = len(best) - 1
-    start = 0
-    for end in ends:
-        first = 0
-        for last in others:
-            blocks = (end - start + size - 1) // size
-            forwards = blocks > 1
-            block = blocks if forwards else 0
-            x = first
-            while x <= last:
-                best[0, x - first] = best[now, x - first] = 0.0
-                run[0, x - first] = run[now, x - first] = 0
-                x += 1
-            i = end
-            j = last
-            while block >= 0:
-                top = y = start if forwards else start + block * size
-                while y < end and (forwards or y < top + size):
-                    row = (y - start) % size
-                    if row == 0:
-                        source = now if forwards else block
-                        target = (y - start) // size if forwards else now
-                        x = 0
-                        while x <= last - first:
-                            best[target, x] = best[source, x]
-                            run[target, x] = run[source, x]
-                            x += 1
-                    word = a[y]
-                    corner = left = 0.0
-                    length = 0
-                    x = 0
-                    while x < last - first:
-                        above = best[now, x + 1]
-                        straight = run[now, x + 1]
-                        if word == b[first + x]:
-                            left = corner + worth[length + 1] - worth[length]
-                            run[now, x + 1] = length + 1
-                        else:
-                            run[now, x + 1] = 0
-                            up[row, x] = above >= left
-                            if above >= left:
-                                left = above
-                        best[now, x + 1] = left
-                        corner = above
-                        length = straight
-                        x += 1
-                    y += 1
-                while not forwards and i > top and j > first:
-                    if a[i - 1] == b[j - 1]:
-                        i -= 1
-                        j -= 1
-                        marked[i] = 1
-                    elif up[(i - 1 - start) % size, j - 1 - first]:
-                        i -= 1
-                    else:
-                        j -= 1
-                forwards = False
-                block -= 1
-            first = last
-        start = end
-
-
-@lru_cache(maxsize=1)
-def _kernel() -> Callable[..., None]:
-    from numba import njit
-
-    try:
-        return cast(Callable[..., None], njit(cache=True, nogil=True, error_model="numpy")(_mark))
-    except RuntimeError:  # no folder to cache it in can be written: compile in every process
-        return cast(Callable[..., None], njit(nogil=True, error_model="numpy")(_mark))
 
 
 # ---------------------------------------------------------------- reading

@@ -1,0 +1,16 @@
+"""Compiled kernels: UTF-8 text to token ids, and counts of what two texts share.
+
+Every kernel works on whole columns (Arrow's layout: one buffer and offsets) and releases the interpreter's lock, so
+that chunks run on all cores. Counts are exact: tokens are compared character by character, n-grams by the ids of their
+parts, never by a hash alone. `harness.metrics.columns` calls the kernels and gives them their arrays.
+
+Numba compiles a kernel when it is first called and keeps it on disk. What it compiles is kept plain for that reason
+(whole numbers of one kind, loops, no allocation): it takes half the time of the idiomatic form, see
+docs/decisions/0005.
+"""
+
+from harness.metrics.kernels.ngrams import overlap
+from harness.metrics.kernels.subsequences import BITS, ROWS, lcs, mark, union_lcs
+from harness.metrics.kernels.text import decode, number, split
+
+__all__ = ["BITS", "ROWS", "decode", "lcs", "mark", "number", "overlap", "split", "union_lcs"]

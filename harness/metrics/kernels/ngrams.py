@@ -1,0 +1,125 @@
+"""N-grams that texts share."""
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from harness.metrics.kernels.compiled import compiled
+
+MIX = 0x1E3779B97F4A7C15
+"""Odd, its bits half of them set: spreads consecutive numbers over a table."""
+
+
+@compiled
+def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
+    """Clipped n-gram matches of an output with references, orders 1 to `matches.shape[1]`.
+
+    Group g compares the text `outputs[g]` with the texts `first[g]` to `first[g + 1] - 1`, whose counts are merged by
+    their maximum; `totals` (g, order) counts the merged n-grams, and the matches go to `matches` (g, order). A match of
+    order n counts 1, or `weights[n - 1]` of the token where the n-gram begins in a reference, where there are weights.
+
+    An n-gram is the pair of the id of its first n - 1 tokens and its last token; what cannot match is not looked at
+    again. `scratch` is (9, m), m at least 8 and the power of two above twice the tokens of the largest group.
+    """
+    table = scratch[0]  # 0, or 1 + the id of an n-gram of the references
+    keys = scratch[1]
+    place = scratch[2]  # where the n-gram begins
+    seen = scratch[3]  # the last reference that has it
+    count = scratch[4]  # how often that one has it
+    most = scratch[5]  # how often any one has it
+    used = scratch[6]  # how often the output has it
+    matched = scratch[7]
+    grams = scratch[8]  # the (n - 1)-gram at each position, -1 where it cannot match
+    g = 0
+    while g < len(outputs):
+        start = starts[outputs[g]]
+        size = starts[outputs[g] + 1] - start
+        base = starts[first[g]]
+        rest = starts[first[g + 1]] - base
+        single = first[g + 1] - first[g] == 1
+        mask = 7
+        while mask < 2 * rest:
+            mask = 2 * mask + 1
+        i = 0
+        while i < size + rest:
+            grams[i] = 0
+            i += 1
+        n = 0
+        while n < matches.shape[1]:
+            i = 0
+            while i <= mask:
+                table[i] = 0
+                i += 1
+            distinct = 0
+            total = 0
+            t = first[g]
+            while t < first[g + 1]:
+                i = starts[t]
+                while i < starts[t + 1] - n:
+                    prefix = grams[size + i - base]
+                    if prefix >= 0:
+                        key = prefix << 32 | ids[i + n]
+                        at = (key * MIX >> 31) & mask
+                        gram = table[at] - 1
+                        while gram >= 0 and keys[gram] != key:
+                            at = (at + 1) & mask
+                            gram = table[at] - 1
+                        if gram < 0:
+                            gram = distinct
+                            distinct += 1
+                            table[at] = distinct
+                            keys[gram] = key
+                            place[gram] = i
+                            seen[gram] = -1
+                            most[gram] = 0
+                            used[gram] = 0
+                        if seen[gram] != t:
+                            seen[gram] = t
+                            count[gram] = 0
+                        count[gram] += 1
+                        if count[gram] > most[gram]:
+                            most[gram] += 1
+                            total += 1
+                        grams[size + i - base] = gram
+                    i += 1
+                t += 1
+            common = 0
+            i = 0
+            while i < size - n:
+                prefix = grams[i]
+                if prefix >= 0:
+                    key = prefix << 32 | ids[start + i + n]
+                    at = (key * MIX >> 31) & mask
+                    gram = table[at] - 1
+                    while gram >= 0 and keys[gram] != key:
+                        at = (at + 1) & mask
+                        gram = table[at] - 1
+                    grams[i] = gram
+                    if gram >= 0:
+                        if not used[gram]:
+                            matched[common] = gram
+                            common += 1
+                        used[gram] += 1
+                i += 1
+            i = 0
+            while i < common:
+                gram = matched[i]
+                hits = most[gram]
+                if used[gram] < hits:
+                    hits = used[gram]
+                if len(weights):
+                    matches[g, n] += weights[n, place[gram]] * hits
+                else:
+                    matches[g, n] += hits
+                i += 1
+            if single:  # the reference's own count needs no counting
+                if rest > n:
+                    totals[g, n] = rest - n
+                i = size
+                while i < size + rest:
+                    if grams[i] >= 0 and not used[grams[i]]:
+                        grams[i] = -1
+                    i += 1
+            else:
+                totals[g, n] = total
+            n += 1
+        g += 1

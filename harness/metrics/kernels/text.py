@@ -1,0 +1,205 @@
+"""UTF-8 text to token ids."""
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from harness.metrics.kernels.compiled import compiled
+
+SPACE = 1
+ALONE = 2
+DIGIT = 4
+POINT = 8
+DASH = 16
+EDGE = 32
+"""Classes of characters; what they do is said in `split`."""
+MARKS = ALONE | POINT | DASH
+PRIME = 0x100000001B3
+"""Of the hash FNV-1a."""
+
+
+@compiled
+def decode(data, offsets, classes, fold, drop, codes, kinds, gap, points, bounds):
+    """UTF-8 texts (`data`, `offsets` (n + 1)) to code points: text i begins at `codes[bounds[0, i]]`.
+
+    `kinds` is each one's class; `points` lists where there is a POINT or DASH, those of text i from `bounds[1, i]` on.
+    `fold` lower-cases what becomes an ASCII letter. `gap` says that a space stands before a character: around what is
+    ALONE, and for the mark that İ is lower-cased to. Unless `drop` leaves white space out, one cell stays free after
+    each text, so that a gap after its last character is its own.
+    """
+    size = 0
+    marks = 0
+    t = 0
+    while t < len(offsets) - 1:
+        bounds[0, t] = size
+        bounds[1, t] = marks
+        i = offsets[t]
+        end = offsets[t + 1]
+        while i < end:
+            c = data[i] + 0
+            i += 1
+            if c >= 0x80:
+                if c < 0xE0:
+                    c &= 0x1F
+                elif c < 0xF0:
+                    c &= 0x0F
+                else:
+                    c &= 0x07
+                while i < end and data[i] & 0xC0 == 0x80:
+                    c = c << 6 | data[i] & 0x3F
+                    i += 1
+                if fold:
+                    if c == 0x130:  # lower case: i with a combining dot
+                        c = 105
+                        gap[size + 1] = 1
+                    elif c == 0x212A:  # the sign of Kelvin
+                        c = 107
+            elif fold and c >= 65 and c <= 90:
+                c += 32
+            kind = classes[c]
+            if drop:
+                if kind & SPACE:
+                    continue
+            elif kind & MARKS:
+                if kind & ALONE:
+                    gap[size] = 1
+                    gap[size + 1] = 1
+                else:
+                    points[marks] = size
+                    marks += 1
+            codes[size] = c
+            kinds[size] = kind
+            size += 1
+        if not drop:
+            kinds[size] = SPACE
+            size += 1
+        t += 1
+    bounds[0, t] = size
+    bounds[1, t] = marks
+
+
+@compiled
+def split(kinds, gap, points, bounds, padded, edges, firsts, lengths, starts):
+    """Characters to tokens: token j of text i, `starts[i] <= j < starts[i + 1]`, has `lengths[j]` characters from
+    `firsts[j]` on.
+
+    SPACE separates and is dropped; ALONE is a token by itself; POINT is split off unless between DIGITs; DASH is split
+    off after a DIGIT. These are the rules of mteval-v13a and its kin, which insert spaces by one regular expression
+    after another; here `gap[i]` says that a space stands before character i. `padded`: a space stands before and after
+    each text. `edges`: an EDGE character is split off the end of a word, else off its beginning, as in chrF++.
+    """
+    made = 0
+    t = 0
+    while t < len(starts) - 1:
+        starts[t] = made
+        low = bounds[0, t]
+        high = bounds[0, t + 1] - 1
+        begin = bounds[1, t]
+        end = bounds[1, t + 1]
+        if padded:
+            gap[low] = 1
+            gap[high] = 1
+        # points after what is no digit; a character that a match consumed takes part in no other
+        last = -1
+        after = 0
+        p = begin
+        while p < end:
+            i = points[p] + 0
+            if kinds[i] & POINT:
+                before = gap[i] + 0
+                if last == i - 1:
+                    before = after
+                after = gap[i + 1] + 0
+                if before or (i > low and last < i - 1 and not kinds[i - 1] & DIGIT):
+                    gap[i] = 1
+                    gap[i + 1] = 1
+                    last = i
+            p += 1
+        # points before what is no digit
+        last = -1
+        p = begin
+        while p < end:
+            i = points[p] + 0
+            if kinds[i] & POINT and last < i:
+                if gap[i + 1]:
+                    gap[i] = 1
+                elif i + 1 < high and not kinds[i + 1] & DIGIT:
+                    gap[i] = 1
+                    gap[i + 1] = 1
+                    last = i + 1
+            p += 1
+        # dashes after a digit
+        p = begin
+        while p < end:
+            i = points[p] + 0
+            if kinds[i] & DASH and i > low and kinds[i - 1] & DIGIT and not gap[i]:
+                gap[i] = 1
+                gap[i + 1] = 1
+            p += 1
+        i = low
+        while i < high:
+            if kinds[i] & SPACE:
+                i += 1
+                continue
+            first = i
+            i += 1
+            while not (kinds[i] & SPACE or gap[i]):  # the cell after the text is a space
+                i += 1
+            length = i - first
+            if edges and length > 1:
+                if kinds[i - 1] & EDGE:
+                    length -= 1
+                elif kinds[first] & EDGE:
+                    length = 1
+                if length < i - first:
+                    firsts[made] = first
+                    lengths[made] = length
+                    made += 1
+                    first += length
+                    length = i - first
+            firsts[made] = first
+            lengths[made] = length
+            made += 1
+        t += 1
+    starts[t] = made
+
+
+@compiled
+def number(codes, firsts, lengths, ids, slots, hashes, words, sizes):
+    """Tokens to ids (in `ids`) and how many there are; id w is spelt `sizes[w]` characters from `words[w]` on.
+
+    `slots`: zeros, a power of two, more than the tokens.
+    """
+    known = 0
+    mask = len(slots) - 1
+    j = 0
+    while j < len(firsts):
+        first = firsts[j] + 0
+        length = lengths[j] + 0
+        code = length + 0
+        i = first
+        while i < first + length:
+            code = code * PRIME ^ codes[i]
+            i += 1
+        code ^= code >> 29
+        at = code & mask
+        word = slots[at] - 1
+        while word >= 0:
+            if hashes[word] == code and sizes[word] == length:
+                other = words[word] - first
+                i = first
+                while i < first + length and codes[other + i] == codes[i]:
+                    i += 1
+                if i == first + length:
+                    break
+            at = (at + 1) & mask
+            word = slots[at] - 1
+        if word < 0:
+            word = known
+            known += 1
+            slots[at] = known
+            hashes[word] = code
+            words[word] = first
+            sizes[word] = length
+        ids[j] = word
+        j += 1
+    return known
