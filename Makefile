@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench fuzz clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -30,6 +30,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# The property tests of the metrics against the reference implementations, with 500 times as many cases.
+fuzz: setup
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=fuzz -k "hostile or random or ties" tests/metrics
 
 setup: .venv/dev.stamp
 

@@ -23,11 +23,16 @@ def console() -> Console:
 
 
 def number(value: float | None, digits: int) -> str:
-    return "n/a" if value is None else f"{value:.{digits}f}"
+    return "n/a" if value is None else f"{value:,.{digits}f}"
 
 
 def digits_of(scores: Mapping[str, Score], name: str) -> int:
-    """Two digits for scores out of 100, four for those out of 1: the same for a score, its bounds and sub-scores."""
+    """Two digits for scores out of 100, four for those out of 1: the same for a score, its bounds and sub-scores.
+
+    None for counts, such as lengths.
+    """
+    if name.endswith("_len"):
+        return 0
     family = [s for n, s in scores.items() if n.partition(".")[0] == name.partition(".")[0]]
     return 2 if any(abs(x or 0.0) >= 1.5 for s in family for x in (s.estimate, s.low, s.high)) else 4
 

@@ -29,6 +29,8 @@ def test_one_character_beside_others(name: str) -> None:
     some = PIECES if name in TABLES else PIECES[::7]
     cases = [a + b for a in some for b in some] + [f"1{a}2{b}" for a in some for b in some[::3]]
     assert tokenizer(name).spelt(cases) == [theirs[name](case.rstrip()).split() for case in cases]
+    for case in some:  # at the very beginning
+        assert tokenizer(name).spelt([case, "x"])[0] == theirs[name](case.rstrip()).split()
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -99,7 +99,7 @@ def split(kinds, gap, points, bounds, padded, edges, firsts, lengths, starts):
             gap[low] = 1
             gap[high] = 1
         # points after what is no digit; a character that a match consumed takes part in no other
-        last = -1
+        last = -2
         after = 0
         p = begin
         while p < end:

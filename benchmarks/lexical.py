@@ -1,0 +1,292 @@
+"""The lexical metrics beside their reference implementations: speed, growth, memory and cold start.
+
+`python -m benchmarks.lexical ours METRIC PAIRS` is one measurement in a process of its own, for its peak memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.metrics.bleu import Bleu
+from harness.metrics.chrf import Chrf, ChrfPlusPlus
+from harness.metrics.nist import Nist
+from harness.metrics.rouge import Rouge
+from harness.metrics.ter import Ter
+from harness.types import Metric
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+SETS = {"TED": ("comparemt_ted_detok", "sys1"), "WMT": ("wmt22_de-en", "Online-A")}
+PAIRS, PEER_PAIRS = 100_000, 20_000
+METRICS: dict[str, Callable[[], Metric]] = {
+    "BLEU, 13a": Bleu,
+    "ROUGE-1/2/L/Lsum, stemmed": lambda: Rouge(stemmer=True),
+    "chrF": Chrf,
+    "chrF++": ChrfPlusPlus,
+    "NIST": Nist,
+}
+Pairs = tuple[list[str], list[str]]
+
+
+# ---------------------------------------------------------------- data
+
+
+def zipf(n: int) -> Pairs:
+    """Sentences of 8 to 30 words with Zipf-distributed frequencies, a third of the words changed in the output."""
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(8, 31, n)
+    words = np.minimum(rng.zipf(1.3, lengths.sum()), 20_000)
+    changed = np.where(rng.random(len(words)) < 0.3, np.minimum(rng.zipf(1.3, len(words)), 20_000), words)
+    ends = np.cumsum(lengths)[:-1]
+
+    def sentences(numbers: np.ndarray) -> list[str]:
+        return [" ".join(f"w{w}" for w in part) + "." for part in np.split(numbers, ends)]
+
+    return sentences(changed), sentences(words)
+
+
+def data() -> dict[str, Pairs]:
+    """The sets of ../shared/data where they are there, else generated text; each repeated to 100,000 pairs."""
+    found = {}
+    for name, (folder, system) in SETS.items():
+        if (SHARED / folder).is_dir():
+            examples = read(SHARED / folder / "examples.jsonl")
+            outputs = {one["id"]: one["output"] for one in read(SHARED / folder / "systems" / f"{system}.jsonl")}
+            found[name] = repeated([outputs[e["id"]] for e in examples], [e["references"][0] for e in examples], PAIRS)
+    return found or {"Zipf": zipf(PAIRS)}
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def repeated(outputs: list[str], references: list[str], n: int) -> Pairs:
+    """n pairs, every text an object of its own."""
+    return [(o + " ")[:-1] for o in islice(cycle(outputs), n)], [(r + " ")[:-1] for r in islice(cycle(references), n)]
+
+
+# ---------------------------------------------------------------- ours and theirs
+
+
+def ours(metric: Metric, pairs: Pairs) -> None:
+    """Statistics and score of each example, and the score of the corpus."""
+    outputs, references = pairs
+    wrapped = [(reference,) for reference in references]
+    fitted = metric.fit(wrapped)
+    rows = fitted.statistics(outputs, wrapped, [None] * len(outputs))
+    fitted.score_examples(rows)
+    fitted.score(rows.sum(0))
+
+
+def theirs(name: str, pairs: Pairs) -> None:
+    """The same by the reference implementation."""
+    import sacrebleu
+    from nltk.translate.nist_score import corpus_nist
+    from rouge_score.rouge_scorer import RougeScorer
+
+    outputs, references = pairs
+    if name.startswith("ROUGE"):
+        scorer = RougeScorer(["rouge1", "rouge2", "rougeL", "rougeLsum"], use_stemmer=True)
+        for output, reference in zip(outputs, references, strict=True):
+            scorer.score(reference, output)
+        return
+    if name == "NIST":
+        split = sacrebleu.BLEU().tokenizer
+        corpus_nist([[split(r.lower()).split()] for r in references], [split(o.lower()).split() for o in outputs])
+        return
+    sentence: Any = {
+        "BLEU, 13a": sacrebleu.BLEU(effective_order=True),
+        "chrF": sacrebleu.CHRF(),
+        "TER": sacrebleu.TER(),
+    }
+    sentence["chrF++"] = sacrebleu.CHRF(word_order=2)
+    for output, reference in zip(outputs, references, strict=True):
+        sentence[name].sentence_score(output, [reference])
+    corpus = sacrebleu.BLEU() if name.startswith("BLEU") else sentence[name]
+    corpus.corpus_score(outputs, [references])
+
+
+def clock(work: Callable[[], object], repeats: int) -> float:
+    """The best of several times, in seconds."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def child(*arguments: str, **environment: str) -> dict[str, Any]:
+    """What this module prints when it is called with these arguments in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.lexical", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+# ---------------------------------------------------------------- tables
+
+
+def speed() -> Iterator[str]:
+    yield "| data | metric | ours, s | pairs a second | peer | peer, s | ratio |"
+    yield "| --- | --- | ---: | ---: | --- | ---: | ---: |"
+    peers = {"ROUGE-1/2/L/Lsum, stemmed": "rouge-score 0.1.2", "NIST": "NLTK corpus_nist, corpus only"}
+    for label, pairs in data().items():
+        for name, make in METRICS.items():
+            metric = make()
+            ours(metric, (pairs[0][:100], pairs[1][:100]))  # compiled, or loaded
+            mine = clock(lambda metric=metric, pairs=pairs: ours(metric, pairs), 3)  # type: ignore[misc]
+            few = pairs[0][:PEER_PAIRS], pairs[1][:PEER_PAIRS]
+            other = clock(lambda name=name, few=few: theirs(name, few), 1) * PAIRS / PEER_PAIRS  # type: ignore[misc]
+            peer = peers.get(name, "sacrebleu 2.6.0")
+            yield f"| {label} | {name} | {mine:.2f} | {PAIRS / mine:,.0f} | {peer} | {other:.1f} | {other / mine:.0f} |"
+        few = pairs[0][:300], pairs[1][:300]
+        mine, other = clock(lambda few=few: ours(Ter(), few), 1), clock(lambda few=few: theirs("TER", few), 1)  # type: ignore[misc]
+        yield (
+            f"| {label} | TER, 300 pairs | {mine:.2f} | {300 / mine:,.0f} | sacrebleu 2.6.0 | {other:.1f} "
+            f"| {other / mine:.1f} |"
+        )
+
+
+def growth() -> Iterator[str]:
+    yield "| metric | pairs | seconds | pairs a second | peak memory, MiB | of it before scoring |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for name in METRICS:
+        for n in (10_000, 100_000, 1_000_000):
+            yield _grown(name, n, child("ours", name, str(n)))
+    for name in list(METRICS)[:3]:
+        yield _grown(f"{name}, streamed", 10_000_000, child("stream", name, str(10_000_000)))
+
+
+def _grown(name: str, n: int, found: dict[str, Any]) -> str:
+    rate = n / found["seconds"]
+    return f"| {name} | {n:,} | {found['seconds']:.2f} | {rate:,.0f} | {found['peak']:.0f} | {found['before']:.0f} |"
+
+
+def cold_start() -> Iterator[str]:
+    """First use ever, then from the cache; what Numba itself takes to load is in both."""
+    yield "| 100 pairs in a new process | first use ever, s | afterwards, s |"
+    yield "| --- | ---: | ---: |"
+    for name in ("BLEU, 13a", "ROUGE-1/2/L/Lsum, stemmed", "chrF", "all of them"):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = (child("cold", name, NUMBA_CACHE_DIR=folder) for _ in range(2))
+        yield f"| {name} | {first['seconds']:.2f} | {second['seconds']:.2f} |"
+    yield f"| of it Numba's own import and start | {first['numba']:.2f} | {second['numba']:.2f} |"
+
+
+def beside_numpy() -> Iterator[str]:
+    """The same clipped 4-gram counts from the same token ids, by the kernel and by sorting in NumPy."""
+    from harness.metrics import columns
+    from harness.metrics.tokenizers import tokenizer
+
+    outputs, references = next(iter(data().values()))
+    n = 20_000
+    tokens = tokenizer("13a")([*outputs[:n], *references[:n]])
+    first = np.arange(n, 2 * n + 1)
+    found = [columns.overlap(tokens, np.arange(n), first, 4)[0], sorted_overlap(tokens, n, 4)]
+    if not np.array_equal(*found):
+        raise SystemExit("the two counts differ")
+    kernel = clock(lambda: columns.overlap(tokens, np.arange(n), first, 4), 3)
+    other = clock(lambda: sorted_overlap(tokens, n, 4), 3)
+    yield "| n-gram matches of 20,000 pairs, one core | seconds |"
+    yield "| --- | ---: |"
+    yield f"| compiled kernel | {kernel:.3f} |"
+    yield f"| NumPy (`unique`, `bincount`) | {other:.3f} |"
+
+
+def sorted_overlap(tokens: Any, n: int, order: int) -> np.ndarray:
+    """(n, order): matches of text i with text n + i."""
+    owner = np.repeat(np.arange(2 * n) % n, tokens.lengths)
+    side = np.repeat(np.arange(2 * n) // n, tokens.lengths)
+    left = np.repeat(tokens.starts[1:], tokens.lengths) - np.arange(len(tokens.ids))
+    grams, matches = owner, np.zeros((n, order))
+    for k in range(order):
+        places = np.flatnonzero(left > k)
+        keys = grams[places].astype(np.int64) << 32 | tokens.ids[places + k]
+        known, inverse = np.unique(keys, return_inverse=True)
+        given, wanted = (np.bincount(inverse[side[places] == s], minlength=len(known)) for s in (0, 1))
+        whose = np.zeros(len(known), np.int64)
+        whose[inverse] = owner[places]
+        matches[:, k] = np.bincount(whose, np.minimum(given, wanted), minlength=n)
+        grams = np.full(len(tokens.ids), -1)
+        grams[places] = inverse
+    return matches
+
+
+# ---------------------------------------------------------------- in a process of its own
+
+
+def _peak() -> float:
+    """MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _measured(name: str, n: int, stream: bool) -> dict[str, float]:
+    metric = METRICS[name]()
+    outputs, references = next(iter(data().values()))
+    ours(metric, (outputs[:100], references[:100]))
+    if stream:  # a list of 100,000 pairs again and again, as a reader of a file would give them
+        before, start = _peak(), time.perf_counter()
+        sums: Any = 0
+        for _ in range(n // PAIRS):
+            chunk = repeated(outputs, references, PAIRS)
+            sums = sums + metric.statistics(chunk[0], [(r,) for r in chunk[1]], []).sum(0)
+        metric.score(sums)
+    else:
+        pairs = repeated(outputs, references, n)
+        del outputs, references
+        before, start = _peak(), time.perf_counter()
+        ours(metric, pairs)
+    return {"seconds": time.perf_counter() - start, "before": before, "peak": _peak()}
+
+
+def _cold(name: str) -> dict[str, float]:
+    start = time.perf_counter()
+    import numba
+
+    numba.njit(lambda x: x + 1)(1)
+    loaded = time.perf_counter() - start
+    outputs, references = (texts[:100] for texts in zipf(100))
+    import nltk.stem.porter  # noqa: F401  (the stemmer's package takes its own time)
+
+    start = time.perf_counter()
+    for chosen in METRICS if name == "all of them" else [name]:
+        ours(METRICS[chosen](), (outputs, references))
+    if name == "all of them":
+        Rouge(["rougeLsum"]).statistics(["a\nb c"], [["a b\nc"]], [])
+        Rouge(["rougeW"], compat="rouge155").statistics(["a b"], [["a b"]], [])
+    return {"seconds": loaded + time.perf_counter() - start, "numba": loaded}
+
+
+def main(what: str, name: str, *n: str) -> None:
+    found = _cold(name) if what == "cold" else _measured(name, int(n[0]), what == "stream")
+    print(json.dumps(found))
+
+
+def tables() -> Iterator[str]:
+    yield (
+        f"Statistics and score of each of {PAIRS:,} pairs, and the corpus score; the peer does `sentence_score` for "
+        f"each pair and `corpus_score`, on {PEER_PAIRS:,} of them, its time scaled up.\n"
+    )
+    yield from speed()
+    yield "\nCost grows with the number of pairs. Streamed: chunk by chunk, keeping only the sums.\n"
+    yield from growth()
+    yield "\nKernels are compiled on first use and kept on disk; a run pays for those it needs.\n"
+    yield from cold_start()
+    yield "\nWhy kernels are compiled ([decision 5](decisions/0005-compiled-kernels.md)):\n"
+    yield from beside_numpy()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
