@@ -27,8 +27,10 @@ Row = tuple[str, dict[str, Any]]
 
 def digest(value: Any) -> str:
     """Hash of a JSON value, the same for the same content in any key order."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
 
 
 def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -78,6 +80,8 @@ def text_fault(value: str) -> str | None:
     """What makes a string unfit to be stored and scored, or None."""
     if "\0" in value:
         return f"a NUL character at position {value.index(chr(0)) + 1}"
+    if value.isascii():
+        return None
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -42,6 +42,11 @@ class Bleu(Metric):
         """`weights`: of each order in the geometric mean; None is all the same, as in sacreBLEU."""
         if smooth_method not in SMOOTHING:
             raise HarnessError(f"metrics.bleu.smooth_method={smooth_method}; expected one of {', '.join(SMOOTHING)}")
+        if smooth_value is not None and smooth_method not in SMOOTH_DEFAULTS:
+            raise HarnessError(
+                f"metrics.bleu.smooth_value={smooth_value} with smooth_method={smooth_method}, which has none; "
+                f"expected smooth_method={' or '.join(SMOOTH_DEFAULTS)}"
+            )
         if smooth_value is not None and smooth_value < 0:
             raise HarnessError(f"metrics.bleu.smooth_value={smooth_value}; expected 0 or more")
         if not 1 <= max_order <= 9:
@@ -122,10 +127,11 @@ class Bleu(Metric):
             used = np.arange(order) < length[..., None]
             if self.weights is None:
                 mean = np.where(used, np.log(precisions), 0.0).sum(-1) / length
-            else:  # orders that are left out leave their weight to the others
+            else:  # NLTK's, of precisions from 0 to 1; orders that are left out leave their weight to the others
                 weights = np.array(self.weights)
-                logs = np.where(used & (weights > 0), weights * np.log(precisions), 0.0).sum(-1)
-                mean = logs * weights.sum() / np.where(used, weights, 0.0).sum(-1)
+                logs = np.where(used & (weights > 0), weights * np.log(precisions / 100), 0.0).sum(-1)
+                left = np.where(used, weights, 0.0).sum(-1)
+                mean = np.where(left > 0, np.log(100) + logs * weights.sum() / left, -np.inf)
             bleu = np.where(length > 0, penalty * np.exp(mean), 0.0)
             ratio = np.where(ref_len > 0, sys_len / ref_len, 0.0)
             recalls = 100.0 * matched / sums[..., 2 + 2 * order :]

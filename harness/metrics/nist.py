@@ -55,7 +55,9 @@ class Nist(Metric):
         return fitted
 
     def _tokens(self, texts: list[str]) -> columns.Tokens:
-        return self._tokenizer([text.translate(_UPPER) for text in texts] if self.lowercase else texts)
+        prepared = self._tokenizer.prepare(texts)  # entities first, as mteval does
+        lower = [text.translate(_UPPER) for text in prepared] if self.lowercase else prepared
+        return columns.tokenized(lower, self._tokenizer.table)
 
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]

@@ -121,7 +121,7 @@ class Rouge(Metric):
     ) -> Array:
         if self.compat == "rouge155":
             scores = rouge155.scores(outputs, references, self._rules, self.advance)
-            return np.column_stack([scores, np.ones(len(outputs))])
+            return np.column_stack([scores, np.where(np.isnan(scores[:, 0]), np.nan, 1.0)])
         if self.tokenizer == "rouge_score":
             _warn_of_other_alphabets(references)
         return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
@@ -223,11 +223,11 @@ class Rouge(Metric):
         }
 
     def provenance(self) -> dict[str, str]:
-        """The version of the implementation it agrees with."""
+        """The version of the implementation it agrees with, and of the package that words or stems come from."""
         if self.compat == "rouge155":
             return {"version": "1.5.5"}
-        others = {} if self.tokenizer == "rouge_score" else {"regex": version("regex")}
-        return {**others, "version": "0.1.2"}
+        package = {"rouge_score": "nltk" if self.stemmer else None, "unicode": "regex"}.get(self.tokenizer, "sacrebleu")
+        return {**({package: version(package)} if package else {}), "version": "0.1.2"}
 
 
 @cache

@@ -63,7 +63,23 @@ def test_embedded_data(options: dict[str, Any]) -> None:
     check(outputs, [list(e.references) for e in examples], options)
 
 
-@given(pairs(most=5), st.sampled_from(OPTIONS))
+ANY = st.fixed_dictionaries(
+    {
+        "tokenize": st.sampled_from(["13a", "intl", "char", "zh", "none"]),
+        "lowercase": st.booleans(),
+        "max_order": st.integers(1, 9),
+        "effective_order": st.booleans(),
+    }
+)
+SMOOTHING = st.one_of(
+    st.fixed_dictionaries({"smooth_method": st.sampled_from(["exp", "none", "floor", "add-k"])}),
+    st.fixed_dictionaries(
+        {"smooth_method": st.sampled_from(["floor", "add-k"]), "smooth_value": st.sampled_from([0.0, 0.01, 0.5, 3.0])}
+    ),
+)
+
+
+@given(pairs(most=5), st.builds(lambda a, b: a | b, ANY, SMOOTHING))
 @example([(".0", ["0"])], {})  # found by make fuzz: a point at the very beginning of a chunk
 def test_hostile_text(cases: list[tuple[str, list[str]]], options: dict[str, Any]) -> None:
     check([output for output, _ in cases], [refs for _, refs in cases], options)
@@ -86,7 +102,9 @@ def test_chunks_and_cores_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(done) == 9
 
 
-@pytest.mark.parametrize("weights", [(0.5, 0.5), (1.0, 0.0, 0.0, 0.0), (0.1, 0.2, 0.3, 0.4), (0.0, 1.0), (0.2,) * 5])
+@pytest.mark.parametrize(
+    "weights", [(0.5, 0.5), (1.0, 0.0, 0.0, 0.0), (0.1, 0.2, 0.3, 0.4), (0.0, 1.0), (0.2,) * 5, (0.5,) * 4]
+)
 def test_weights_are_nltks(weights: tuple[float, ...]) -> None:
     outputs = ["the cat sat on the mat today", "a dog ran very fast through the park"]
     references = [["the cat sat on a mat today", "on the mat sat the cat"], ["the dog ran very fast through a park"]]
@@ -103,7 +121,9 @@ def test_weights_under_effective_order() -> None:
     equal = Bleu(tokenize="none", max_order=3)
     outputs, references = ["a b"], [["a b"]]
     rows = metric.statistics(outputs, references, [])
-    assert metric.score_examples(rows)[0, 0] == equal.score_examples(rows)[0, 0] == pytest.approx(100)
+    assert metric.score_examples(rows)[0, 0] == pytest.approx(equal.score_examples(rows)[0, 0])
+    pairs_only = Bleu(tokenize="none", max_order=2, weights=(0, 1))
+    assert pairs_only.score_examples(pairs_only.statistics(["a"], [["a"]], []))[0, 0] == 0
 
 
 def test_lengths() -> None:
@@ -145,6 +165,10 @@ def test_missing_rows_stay_missing() -> None:
     [
         ({"tokenize": "13b"}, "metrics.bleu.tokenize=13b; expected one of"),
         ({"smooth_method": "laplace"}, "metrics.bleu.smooth_method=laplace; expected one of exp, floor, add-k, none"),
+        (
+            {"smooth_value": 0.5},
+            "metrics.bleu.smooth_value=0.5 with smooth_method=exp, which has none; expected smooth_method=floor or add-k",
+        ),
         ({"max_order": 0}, "metrics.bleu.max_order=0; expected 1 to 9"),
         ({"weights": [0.5, 0.5]}, "metrics.bleu.weights=[0.5, 0.5]; expected 4 numbers from 0 on"),
     ],

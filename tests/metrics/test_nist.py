@@ -52,6 +52,7 @@ def test_only_ascii_is_lowered_as_in_mteval() -> None:
     metric = Nist()
     assert metric.score(metric.statistics(["THE CAT"], [["the cat"]], [None]).sum(0))[0] > 0
     assert metric.score(metric.statistics(["ДОМ"], [["дом"]], [None]).sum(0))[0] == 0
+    assert metric.score(metric.statistics(["&QUOT;"], [['" a']], [None]).sum(0))[0] == 0  # entities come first
 
 
 def test_weights_come_from_all_references_and_stay_fixed() -> None:

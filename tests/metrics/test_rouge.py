@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,9 @@ def test_signature_and_names() -> None:
     metric = Rouge(["rougeL", "rougeL"], stemmer=True)
     assert metric.score_names == ("rougeL", "rougeL.precision", "rougeL.recall")
     assert str(metric.signature([["a"]])) == (
-        "nrefs:1|tok:rouge_score|case:lc|stem:porter|refs:best-f|sentences:newline|version:0.1.2"
+        f"nrefs:1|tok:rouge_score|case:lc|stem:porter|refs:best-f|sentences:newline|nltk:{version('nltk')}|version:0.1.2"
     )
+    assert str(Rouge().signature([["a"]])).endswith("|sentences:newline|version:0.1.2")
 
 
 @pytest.mark.parametrize(
