@@ -31,7 +31,7 @@ check: setup
 bench: setup
 	$(BIN)/python -m benchmarks
 
-# The property tests of the metrics against the reference implementations, with 500 times as many cases.
+# The property tests of the metrics against the reference implementations, with 50 times as many cases.
 fuzz: setup
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=fuzz -k "hostile or random or ties" tests/metrics
 

@@ -272,7 +272,7 @@ def statistics_of(
     found: dict[str, Statistics] = {}
     for name, metric in metrics.items():
         signature = metric.signature([example.references for example in examples])
-        identity = [_source(metric), metric.version, metric.columns, dict(signature.definition)]
+        identity = [_source(metric), metric.version, metric.columns, dict(signature.definition), metric.context]
         key = files.digest([content, identity])
         if name in earlier and earlier[name].key == key:
             made_by = Signature(signature.definition, earlier[name].provenance)

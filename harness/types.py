@@ -221,6 +221,8 @@ class Metric(ABC):
     """Names of the s scores; those with a dot are sub-scores."""
     higher_is_better: ClassVar[bool] = True
     needs_references: ClassVar[bool] = True
+    context: str = ""
+    """Hash of what `fit` found: rows depend on it, though it is no part of the score's definition."""
     advance: Advance = staticmethod(nothing)
     """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
 
@@ -228,7 +230,7 @@ class Metric(ABC):
         """The metric for the data set that has these references.
 
         What the whole data set fixes before any row exists (NIST's information weights) is found here, once; it stays
-        fixed under resampling and is named in `definition`. Most metrics need nothing.
+        fixed under resampling, and its hash is the `context` of the metric returned. Most metrics need nothing.
         """
         return self
 
@@ -256,7 +258,7 @@ class Metric(ABC):
         Override it to say it in words; never put a secret there.
         """
         own = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        kept = {k: repr(v) for k, v in own.items() if k not in ("name", "columns", "score_names", "advance")}
+        kept = {k: repr(v) for k, v in own.items() if k not in ("name", "columns", "score_names", "advance", "context")}
         return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
 
     def provenance(self) -> dict[str, str]:

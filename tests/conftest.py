@@ -19,7 +19,7 @@ from hypothesis import settings
 from harness.types import Example
 
 settings.register_profile("default", deadline=None)
-settings.register_profile("fuzz", deadline=None, max_examples=50_000)  # make fuzz
+settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("default")
 
 

@@ -52,6 +52,7 @@ class Nist(Metric):
     def fit(self, references: Sequence[Sequence[str]]) -> Nist:
         fitted = copy(self)
         fitted._weights = _Weights(list(chain.from_iterable(references)), self)
+        fitted.context = fitted._weights.key
         return fitted
 
     def _tokens(self, texts: list[str]) -> columns.Tokens:
@@ -92,17 +93,16 @@ class Nist(Metric):
         return np.where(np.isnan(sums[..., :1]), np.nan, scores)
 
     def definition(self) -> dict[str, str]:
-        weights = {} if self._weights is None else {"info": self._weights.key}
         return {
             "case": "lc-ascii" if self.lowercase else "mixed",
             "tok": self._tokenizer.signature,
             "order": str(self.order),
             "refs": "best",
-            **weights,
         }
 
     def provenance(self) -> dict[str, str]:
-        return {"version": "mteval-13a", "sacrebleu": version("sacrebleu")}
+        weights = {"info": self.context} if self.context else {}
+        return {**weights, "version": "mteval-13a", "sacrebleu": version("sacrebleu")}
 
 
 class _Weights:

@@ -64,10 +64,10 @@ def test_weights_come_from_all_references_and_stay_fixed() -> None:
     assert fitted.signature(references) == Nist(tokenize="none", max_order=2).fit(references[::-1]).signature(
         references
     )
-    assert fitted.definition() != Nist(tokenize="none", max_order=2).fit(references[:2]).definition()
+    assert fitted.context != Nist(tokenize="none", max_order=2).fit(references[:2]).context
     result = harness.evaluate(outputs, references, [{"nist": {"tokenize": "none", "max_order": 2}}], resamples=50)
     assert result.scores["nist"].estimate == pytest.approx(fitted.score(whole.sum(0))[0])
-    assert f"info:{fitted.definition()['info']}" in result.scores["nist"].signature
+    assert f"info:{fitted.context}" in result.scores["nist"].signature
 
 
 def test_empty_and_short_outputs() -> None:
