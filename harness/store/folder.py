@@ -77,6 +77,8 @@ def examples_table(
     for one in statistics.values():
         values = one.metric.score_examples(one.rows)
         for i, name in enumerate(one.metric.score_names):
+            if name in COLUMNS:
+                raise HarnessError(f"a score of {one.metric.name} is called {name!r}, as a column is; rename it")
             scores[name] = pa.array(values[:, i], pa.float64(), from_pandas=True)
     fields = dict.fromkeys(field for example in examples for field in example.metadata)
     for field in fields:

@@ -1,0 +1,181 @@
+"""Vectors of texts from one layer of a pretrained encoder, or from all of them.
+
+Each text is padded to the next multiple of eight tokens and no further, whatever it is encoded with: for one shape the
+arithmetic on a row does not depend on the other rows, so that vectors are the same to the last bit whatever the batch,
+the order and the other texts. Vectors are kept in a store where one is given, under a key of weights, layer, dtype,
+maximum length and text; a text whose vectors are there needs neither the model nor torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.files import digest
+from harness.metrics.models import Pretrained
+from harness.types import Arrays, HarnessError
+
+STACKS = ("encoder.layer", "encoder.block", "encoder.layers", "transformer.layer", "layers", "layer", "block", "h")
+"""Where models keep their layers."""
+DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
+MULTIPLE = 8
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text: its tokens, which of them are special, and a unit vector for each."""
+
+    ids: NDArray[np.int32]
+    special: NDArray[np.bool_]
+    vectors: NDArray[np.float32]
+    """(tokens, d), or (layers, tokens, d)."""
+    cut: bool
+    """Whether the text was longer than the model can take."""
+
+
+class Encoder:
+    def __init__(
+        self, pretrained: Pretrained, layer: int | None, max_length: int | None = None, batch_tokens: int = 4096
+    ) -> None:
+        """`layer`: None for all."""
+        self.pretrained, self.layer, self.batch_tokens = pretrained, layer, batch_tokens
+        self._wanted = max_length
+
+    # ------------------------------------------------------------ tokens
+
+    @cached_property
+    def _room(self) -> int:
+        """Positions that the model has. A tokenizer may know no maximum and say so with an absurd number."""
+        config, tokenizer = self.pretrained.config, self.pretrained.tokenizer
+        positions = config.get("max_position_embeddings") or config.get("n_positions") or 10**6
+        if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+            positions -= (config.get("pad_token_id") or 0) + 1  # their positions start after the padding index
+        if config.get("model_type") in ("t5", "mt5"):  # relative positions
+            positions = 10**6
+        return int(min(tokenizer.model_max_length, positions))
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of a text that are looked at."""
+        return min(self._wanted or self._room, self._room)
+
+    def tokens(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
+        """(token ids, whether the text was cut) of each; white space at the ends is dropped, as in bert-score."""
+        tokenizer = self.pretrained.tokenizer
+        stripped = [text.strip() for text in texts]
+        whole = tokenizer(stripped, truncation=False, verbose=False)["input_ids"]
+        found = []
+        for text, ids in zip(stripped, whole, strict=True):
+            cut = len(ids) > self.max_length
+            if cut:
+                ids = tokenizer(text, truncation=True, max_length=self.max_length)["input_ids"]
+            found.append((list(ids), cut))
+        return found
+
+    # ------------------------------------------------------------ vectors
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any, Any]:
+        torch, tokenizer, model = self.pretrained.load("AutoModel")
+        if getattr(model.config, "is_encoder_decoder", False):
+            model = model.get_encoder()
+        if self.layer is not None:
+            self._drop_layers(torch, model)
+        if getattr(model, "pooler", None) is not None:
+            model.pooler = None  # its output is not used
+        return torch, tokenizer, model
+
+    def _drop_layers(self, torch: Any, model: Any) -> None:
+        """Layers above the chosen one are not computed; what follows the last one still is, as in bert-score."""
+        if hasattr(getattr(model, "encoder", None), "albert_layer_groups"):
+            model.encoder.config.num_hidden_layers = self.layer
+            return
+        for path in STACKS:
+            owner, _, name = path.rpartition(".")
+            place = getattr(model, owner, None) if owner else model
+            stack = getattr(place, name, None)
+            if isinstance(stack, torch.nn.ModuleList):
+                setattr(place, name, stack[: self.layer])
+                return
+        raise HarnessError(
+            f"{self.pretrained.option}={self.pretrained.model}: the layers of a {type(model).__name__} were not found; "
+            f"expected them at one of {', '.join(STACKS)}"
+        )
+
+    def encode(self, texts: Sequence[str], store: Arrays | None = None) -> dict[str, Encoded]:
+        """Each distinct text once, from the store where it is there."""
+        distinct = list(dict.fromkeys(texts))
+        keys = {text: self._key(text) for text in distinct} if store is not None and self.layer is not None else {}
+        kept = store.get(list(keys.values())) if store is not None and keys else {}
+        found = {text: _unpacked(kept[key]) for text, key in keys.items() if key in kept}
+        missing = [text for text in distinct if text not in found]
+        for part in self._batches(missing):
+            found.update(part)
+            if store is not None and keys:
+                store.put({keys[text]: _packed(encoded) for text, encoded in part.items()})
+        return found
+
+    def _key(self, text: str) -> str:
+        source = self.pretrained
+        return digest([source.weights, self.layer, source.dtype, self._wanted, text])
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[dict[str, Encoded]]:
+        """By length, up to so many tokens at once."""
+        if not texts:
+            return
+        tokens = dict(zip(texts, self.tokens(texts), strict=True))
+        waiting = sorted(texts, key=lambda text: (-len(tokens[text][0]), text))
+        while waiting:
+            width = self._width(len(tokens[waiting[0]][0]))
+            count = max(1, self.batch_tokens // width)
+            batch = [text for text in waiting[:count] if self._width(len(tokens[text][0])) == width]
+            waiting = waiting[len(batch) :]
+            yield self._batch(batch, [tokens[text] for text in batch], width)
+
+    def _width(self, length: int) -> int:
+        """What a text is padded to."""
+        return min(max(MULTIPLE, -(-length // MULTIPLE) * MULTIPLE), max(length, self._room))
+
+    def _batch(self, texts: list[str], tokens: list[tuple[list[int], bool]], width: int) -> dict[str, Encoded]:
+        torch, tokenizer, model = self._loaded
+        pad = tokenizer.pad_token_id or 0
+        ids = np.full((len(texts), width), pad, np.int64)
+        mask = np.zeros((len(texts), width), np.int64)
+        for i, (own, _) in enumerate(tokens):
+            ids[i, : len(own)] = own
+            mask[i, : len(own)] = 1
+        inputs = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        with torch.inference_mode():
+            inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
+            out = model(**inputs, output_hidden_states=self.layer is None)
+            hidden = out.last_hidden_state[:, None] if self.layer is not None else torch.stack(out.hidden_states, dim=1)
+            hidden = hidden.float()
+            units = (hidden / hidden.norm(dim=-1, keepdim=True)).cpu().numpy()  # (texts, layers, width, d)
+        special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
+        found = {}
+        for i, (text, (own, cut)) in enumerate(zip(texts, tokens, strict=True)):
+            vectors = units[i, :, : len(own)]
+            found[text] = Encoded(
+                np.array(own, np.int32),
+                np.array([token in special for token in own], np.bool_),
+                np.ascontiguousarray(vectors[0] if self.layer is not None else vectors),
+                cut,
+            )
+        return found
+
+
+def _packed(text: Encoded) -> bytes:
+    head = np.array([len(text.ids), text.cut], np.int32)
+    return b"".join(part.tobytes() for part in (head, text.ids, text.special.astype(np.int32), text.vectors))
+
+
+def _unpacked(data: bytes) -> Encoded:
+    words = np.frombuffer(data, np.int32)
+    count, cut = words[:2].tolist()
+    ids, special, rest = np.split(words[2:], [count, 2 * count])
+    return Encoded(ids, special.astype(np.bool_), rest.view(np.float32).reshape(count, -1 if count else 1), bool(cut))
