@@ -28,6 +28,7 @@ from harness.config import UNKEYED, masked
 from harness.postprocess import Postprocess
 from harness.stats import intervals
 from harness.store import folder as store
+from harness.store.arrays import ArrayStore
 from harness.store.cache import SqliteCache
 from harness.store.journal import Journal
 from harness.types import (
@@ -93,6 +94,8 @@ def run(job: Job, progress: Progress) -> RunResult:
         identity = job.system.key()
         raw = outputs_of(job, identity, examples, Journal(where / "outputs.jsonl"), cache, progress)
         processed = [o if o.text is None else job.postprocess(o.text) for o in raw]
+        for metric in metrics.values():
+            metric.arrays = ArrayStore(RUNS / ".cache" / "arrays.sqlite")
         statistics = statistics_of(metrics, examples, processed, store.stored_rows(where), progress)
         earlier = store.read_manifest(where)
         cluster = job.dataset.cluster

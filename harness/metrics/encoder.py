@@ -1,9 +1,9 @@
 """Vectors of texts from one layer of a pretrained encoder, or from all of them.
 
-Each text is padded to the next multiple of eight tokens and no further, whatever it is encoded with: for one shape the
-arithmetic on a row does not depend on the other rows, so that vectors are the same to the last bit whatever the batch,
-the order and the other texts. Vectors are kept in a store where one is given, under a key of weights, layer, dtype,
-maximum length and text; a text whose vectors are there needs neither the model nor torch.
+Only texts of the same number of tokens are encoded together, so that nothing is padded: a text then gets the same
+vectors to the last bit whatever the batch, the order and the other texts, and no time goes into padding. Vectors are
+kept in a store where one is given, under a key of weights, layer, dtype, maximum length and text; a text whose vectors
+are there needs neither the model nor torch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from harness.types import Arrays, HarnessError
 STACKS = ("encoder.layer", "encoder.block", "encoder.layers", "transformer.layer", "layers", "layer", "block", "h")
 """Where models keep their layers."""
 DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
-MULTIPLE = 8
+ROWS = 64
+"""Tokens that a batch has at least: a product of very few rows is computed in another order."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ class Encoder:
         missing = [text for text in distinct if text not in found]
         for part in self._batches(missing):
             found.update(part)
-            if store is not None and keys:
-                store.put({keys[text]: _packed(encoded) for text, encoded in part.items()})
+        if store is not None and keys and missing:
+            store.put({keys[text]: _packed(found[text]) for text in missing})
         return found
 
     def _key(self, text: str) -> str:
@@ -129,41 +130,35 @@ class Encoder:
         if not texts:
             return
         tokens = dict(zip(texts, self.tokens(texts), strict=True))
-        waiting = sorted(texts, key=lambda text: (-len(tokens[text][0]), text))
-        while waiting:
-            width = self._width(len(tokens[waiting[0]][0]))
-            count = max(1, self.batch_tokens // width)
-            batch = [text for text in waiting[:count] if self._width(len(tokens[text][0])) == width]
-            waiting = waiting[len(batch) :]
-            yield self._batch(batch, [tokens[text] for text in batch], width)
+        groups: dict[int, list[str]] = {}
+        for text, (ids, _) in tokens.items():
+            groups.setdefault(len(ids), []).append(text)
+        for length, group in groups.items():
+            count = max(1, self.batch_tokens // max(length, 1))
+            for i in range(0, len(group), count):
+                batch = group[i : i + count]
+                yield self._batch(batch, [tokens[text] for text in batch])
 
-    def _width(self, length: int) -> int:
-        """What a text is padded to."""
-        return min(max(MULTIPLE, -(-length // MULTIPLE) * MULTIPLE), max(length, self._room))
-
-    def _batch(self, texts: list[str], tokens: list[tuple[list[int], bool]], width: int) -> dict[str, Encoded]:
+    def _batch(self, texts: list[str], tokens: list[tuple[list[int], bool]]) -> dict[str, Encoded]:
         torch, tokenizer, model = self._loaded
-        pad = tokenizer.pad_token_id or 0
-        ids = np.full((len(texts), width), pad, np.int64)
-        mask = np.zeros((len(texts), width), np.int64)
-        for i, (own, _) in enumerate(tokens):
-            ids[i, : len(own)] = own
-            mask[i, : len(own)] = 1
-        inputs = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        length = len(tokens[0][0])
+        if not length:
+            empty = np.zeros((0, 1), np.float32)
+            return {text: Encoded(np.zeros(0, np.int32), np.zeros(0, np.bool_), empty, False) for text in texts}
+        ids = np.array([own for own, _ in tokens], np.int64)
+        ids = np.concatenate([ids, np.repeat(ids[:1], max(0, -(-ROWS // length) - len(ids)), axis=0)])
         with torch.inference_mode():
-            inputs = {name: tensor.to(model.device) for name, tensor in inputs.items()}
-            out = model(**inputs, output_hidden_states=self.layer is None)
+            out = model(input_ids=torch.from_numpy(ids).to(model.device), output_hidden_states=self.layer is None)
             hidden = out.last_hidden_state[:, None] if self.layer is not None else torch.stack(out.hidden_states, dim=1)
-            hidden = hidden.float()
-            units = (hidden / hidden.norm(dim=-1, keepdim=True)).cpu().numpy()  # (texts, layers, width, d)
+            hidden = hidden[: len(texts)].float()
+            units = (hidden / hidden.norm(dim=-1, keepdim=True)).cpu().numpy()  # (texts, layers, length, d)
         special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
         found = {}
         for i, (text, (own, cut)) in enumerate(zip(texts, tokens, strict=True)):
-            vectors = units[i, :, : len(own)]
             found[text] = Encoded(
                 np.array(own, np.int32),
                 np.array([token in special for token in own], np.bool_),
-                np.ascontiguousarray(vectors[0] if self.layer is not None else vectors),
+                units[i, 0] if self.layer is not None else units[i],
                 cut,
             )
         return found

@@ -359,3 +359,31 @@ def test_bad_options(options: dict[str, Any], expected: str) -> None:
     with pytest.raises(HarnessError) as raised:
         BertScore(**options).definition()
     assert expected in str(raised.value)
+
+
+def test_runs_share_vectors(folder: Callable[[str], str], files: Path, cli: Any) -> None:
+    """The references of a second system's run are not encoded again."""
+    import sqlite3
+
+    arguments = (
+        "run",
+        "dataset=file",
+        "dataset.path=dev.jsonl",
+        "system=predictions",
+        "metrics=[bertscore]",
+        "tracking=none",
+    )
+    options = (f"metrics.bertscore.model={folder('bert')}", "metrics.bertscore.device=cpu", "stats.resamples=50")
+    counts = []
+    for name in ("good", "bad"):
+        done = cli(*arguments, *options, f"system.path={name}.jsonl")
+        assert done.code == 0, done.err
+        with sqlite3.connect(files / "runs" / ".cache" / "arrays.sqlite") as connection:
+            counts.append(connection.execute("select count(*) from entries").fetchone()[0])
+    examples = [json.loads(line) for line in (files / "dev.jsonl").read_text().splitlines()]
+    references = {text for example in examples for text in example["references"]}
+    texts = [
+        {json.loads(line)["output"] for line in (files / f"{n}.jsonl").read_text().splitlines()}
+        for n in ("good", "bad")
+    ]
+    assert counts == [len(references | texts[0]), len(references | texts[0] | texts[1])]

@@ -1,0 +1,176 @@
+"""The shared cache of arrays: content-addressed bytes in one SQLite file of bounded size.
+
+A key names everything that decides a value (weights, layer, dtype, text), so an entry is never wrong, only unused or
+damaged: each has a checksum of its key and its bytes, and what does not match is dropped, to be computed again.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     store = ArrayStore(Path(folder) / "embeddings.sqlite")
+...     store.put({"5f70bf18": b"the bytes of an array"})
+...     store.get(["5f70bf18", "e3b0c442"])
+{'5f70bf18': b'the bytes of an array'}
+
+Several processes may share a store. It has a rollback journal, not a WAL: what is appended is written once instead of
+twice, and a store in a read-only folder can be read. Recency has a table of its own because it changes and the bytes
+do not. A store that is full, locked or broken costs a warning and the time to compute again, never an exception.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+WAIT = 30.0  # seconds for a lock; once that was in vain the next call does not wait
+FRESH = 3600  # seconds; recency is no finer, so that a get seldom writes
+CREATE = """
+pragma page_size = 16384;
+pragma auto_vacuum = incremental;
+begin immediate;
+create table if not exists entries (key blob primary key, id integer, used integer, size integer, checksum integer)
+    without rowid;
+create table if not exists data (id integer primary key, value blob);
+commit;
+"""
+OPEN = "pragma journal_mode = truncate; pragma synchronous = normal; pragma secure_delete = off;"
+FIND = "select key, used < ?, checksum, value from entries left join data using (id) where key in ({})"
+OLDEST = """
+select key, id from (select key, id, size, sum(size) over (order by used, id) as total from entries)
+where total - size < ?
+"""
+FILLED = """
+select (page_count - freelist_count) * page_size from pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
+# what SQLite says of a file that is no database, a damaged one, one with other tables
+BROKEN = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
+
+
+class ArrayStore:
+    """Bytes by key in the file `path`, made by the first put; above `limit` bytes the least recently used go."""
+
+    def __init__(self, path: Path, limit: int = 4 << 30) -> None:
+        self.path = path
+        self.limit = limit
+        self._wait = WAIT
+        self._warned: set[str] = set()
+
+    def get(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values that are there and intact."""
+        found: dict[str, bytes] = {}
+        if os.path.exists(self.path):
+            self._use("read", lambda connection: self._read(connection, [key.encode() for key in keys], found))
+        return found
+
+    def put(self, items: Mapping[str, bytes]) -> None:
+        """Keeps the values, all or none; one above a tenth of the limit is left out."""
+        self._use("written", lambda connection: self._write(connection, items))
+
+    def _read(self, connection: sqlite3.Connection, keys: Sequence[bytes], found: dict[str, bytes]) -> None:
+        now = int(time.time())
+        old, damaged = [], []
+        for part in (keys[start : start + 500] for start in range(0, len(keys), 500)):
+            query = FIND.format(",".join("?" * len(part)))
+            for key, is_old, checksum, value in connection.execute(query, (now - FRESH, *part)):
+                if isinstance(value, bytes) and checksum == _checksum(key, value):
+                    found[key.decode()] = value
+                    if is_old:
+                        old.append((now, key))
+                else:
+                    damaged.append((key,))
+        if damaged:
+            self._warn("damaged", "%s: %d damaged entries dropped, to be computed again", self.path, len(damaged))
+        else:
+            connection.execute("pragma busy_timeout = 0")  # recency is not worth waiting for
+        if old or damaged:
+            with suppress(sqlite3.OperationalError):
+                connection.execute("begin immediate")
+                connection.executemany("update entries set used = ? where key = ?", old)
+                connection.executemany("delete from data where id = (select id from entries where key = ?)", damaged)
+                connection.executemany("delete from entries where key = ?", damaged)
+                connection.execute("commit")
+
+    def _write(self, connection: sqlite3.Connection, items: Mapping[str, bytes]) -> None:
+        now, room = int(time.time()), 0
+        connection.execute("begin immediate")
+        for key, value in ((key.encode(), value) for key, value in items.items()):
+            known = connection.execute("select 1 from entries where key = ?", (key,)).fetchone()
+            if known or len(value) > self.limit // 10:
+                continue
+            share = 2 * len(value) + 1024  # no value takes more of the file
+            if share > room:
+                room = self._make_room(connection, len(value))
+            room -= share
+            row = connection.execute("insert into data (value) values (?)", (value,)).lastrowid
+            entry = (key, row, now, len(value), _checksum(key, value))
+            connection.execute("insert into entries values (?, ?, ?, ?, ?)", entry)
+        connection.execute("commit")
+        excess = _number(connection, "pragma page_count") - self.limit // _number(connection, "pragma page_size")
+        if excess > 0:  # the limit was lowered, and a file does not shrink by itself
+            connection.executescript(f"pragma incremental_vacuum({excess})")
+
+    def _make_room(self, connection: sqlite3.Connection, size: int) -> int:
+        """Bytes below the limit; if fewer than `size`, the least recently used go, down to nine tenths of the limit."""
+        if (left := self.limit - _number(connection, FILLED)) >= size:
+            return left
+        while (excess := _number(connection, FILLED) - self.limit * 9 // 10) > 0:
+            oldest = connection.execute(OLDEST, (excess,)).fetchall()
+            connection.executemany("delete from data where id = ?", [(row,) for _, row in oldest])
+            gone = connection.executemany("delete from entries where key = ?", [(key,) for key, _ in oldest]).rowcount
+            if gone < 1:  # damage hides the rest
+                connection.execute("delete from entries")
+                connection.execute("delete from data")
+                break
+        return self.limit - _number(connection, FILLED)
+
+    def _use(self, verb: str, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Does the work on the store, or on a new one if this one is broken; a failure is a warning."""
+        try:
+            seen = self.path.stat().st_ino if self.path.exists() else None
+            try:
+                self._connect(work)
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote damaged names
+                if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in BROKEN:
+                    raise
+                self._set_aside(seen, error)
+                self._connect(work)
+            self._wait = WAIT
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            self._wait = 0.0 if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY else WAIT
+            self._warn(verb, "the cache %s cannot be %s (%s); going on without it", self.path, verb, error)
+
+    def _connect(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as connection:
+            connection.text_factory = bytes  # a blob damaged into a text must not fail before its checksum does
+            if not _number(connection, "pragma page_count"):
+                connection.executescript(CREATE)
+            connection.executescript(OPEN)
+            work(connection)
+
+    def _set_aside(self, seen: int | None, error: Exception) -> None:
+        """Renames the broken file unless another process has done so."""
+        with suppress(FileNotFoundError):
+            if self.path.stat().st_ino == seen:
+                Path(f"{self.path}-journal").unlink(missing_ok=True)  # or it is rolled back into the next file
+                self.path.replace(f"{self.path}.broken")
+                self._warn("broken", "the cache %s is broken (%s); set aside, a new one begins", self.path, error)
+
+    def _warn(self, kind: str, message: str, *values: object) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
+            log.warning(message, *values)
+
+
+def _checksum(key: bytes, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(key + b"\0"))
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
