@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,10 +13,7 @@ from pathlib import Path
 import sacrebleu
 
 import harness
-from benchmarks import lexical
-from harness.datasets.embedded import EmbeddedDataset
-from harness.metrics.bertscore import BertScore
-from harness.systems.lead import Lead
+from benchmarks import lexical, neural
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 PAIRS, RESAMPLES = 2000, 1000
@@ -56,23 +52,6 @@ def paired_comparison() -> Row:
     return label, "harness.compare of stored rows", ours, "sacrebleu PairedTest", lexical.clock(theirs, 1)
 
 
-def bertscore() -> Row:
-    examples = list(EmbeddedDataset().examples())
-    outputs = [output.text or "" for output in Lead(1).generate(examples)]
-    references = [example.references[0] for example in examples]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from bert_score import BERTScorer
-        from transformers.utils.logging import disable_progress_bar
-
-        disable_progress_bar()
-        peer = BERTScorer(model_type=str(BertScore()._folder), num_layers=5, device="cpu")
-        mine = BertScore(device="cpu")
-        ours = lexical.clock(lambda: mine.statistics(outputs, [[r] for r in references], [None] * len(outputs)), 3)
-        theirs = lexical.clock(lambda: peer.score(outputs, references), 3)
-    return f"BERTScore of {len(outputs)} pairs, model loaded", "bertscore", ours, "bert-score 0.3.13", theirs
-
-
 def start_of_the_command_line() -> float:
     command = [sys.executable, "-m", "harness", "--help"]
     return lexical.clock(lambda: subprocess.run(command, check=True, capture_output=True), 5)
@@ -81,7 +60,7 @@ def start_of_the_command_line() -> float:
 def others() -> Iterator[str]:
     yield "| what | ours | seconds | beside | seconds | ratio |"
     yield "| --- | --- | ---: | --- | ---: | ---: |"
-    for what, mine, ours, peer, theirs in (bleu_with_interval(), paired_comparison(), bertscore()):
+    for what, mine, ours, peer, theirs in (bleu_with_interval(), paired_comparison()):
         yield f"| {what} | `{mine}` | {ours:.3f} | `{peer}` | {theirs:.3f} | {theirs / ours:.1f} |"
     yield ""
     start = start_of_the_command_line()
@@ -99,7 +78,8 @@ Machines are noisy: read ratios, not seconds.
 """
     tables: list[tuple[str, Iterator[str]]] = [
         (head, lexical.tables()),
-        ("\n## Intervals, comparisons, BERTScore\n", others()),
+        ("\n## BERTScore\n", neural.tables()),
+        ("\n## Intervals and comparisons\n", others()),
     ]
     lines = []
     for title, table in tables:

@@ -104,7 +104,7 @@ def checked(made: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]
                 f"{where}.{option} is not an option{nearest(option, parameters)}; {where} has: {', '.join(parameters)}"
             )
     for option, parameter in parameters.items():
-        if parameter.default is parameter.empty and option not in options:
+        if parameter.default is parameter.empty and options.get(option, "???") == "???":
             raise HarnessError(f"{where}.{option} is not set; expected {where}.{option}=…")
     hints = typing.get_type_hints(made.__init__ if inspect.isclass(made) else made)
     found = dict(options)

@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "harness"
 ROOMS = ("datasets", "systems", "metrics", "stats", "store", "tracking", "report")
 LEAVES = {"harness.types", "harness.files"}
-HEAVY = ("torch", "transformers", "datasets", "mlflow", "nltk", "numba", "sumy")
+HEAVY = ("torch", "transformers", "datasets", "mlflow", "nltk", "numba", "ot", "sumy")
 
 
 def imported(path: Path, top_level_only: bool = False) -> set[str]:

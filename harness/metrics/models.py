@@ -23,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from harness.files import digest, file_digest
+from harness.files import digest, file_digest, some
 from harness.types import HarnessError
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -54,6 +54,9 @@ class Pretrained:
         if self.dtype not in DTYPES:
             place = self.option.rpartition(".")[0]
             raise HarnessError(f"{place}.dtype={self.dtype}; expected one of {', '.join(DTYPES)}")
+        if self.pickle not in (None, "pytorch_model.bin"):  # the only one that transformers looks for
+            place = self.option.rpartition(".")[0]
+            raise HarnessError(f"{place}.pickle={self.pickle}; expected pytorch_model.bin")
 
     @property
     def _help(self) -> str:
@@ -93,7 +96,7 @@ class Pretrained:
 
     @cached_property
     def weights(self) -> str:
-        """Hash of the weights; for a model of the hub its commit."""
+        """Hash of the weights and of what else decides vectors; for a model of the hub its commit."""
         if self.model in PACKAGED:
             return PACKAGED[self.model][1]
         if self.folder is None:
@@ -107,7 +110,8 @@ class Pretrained:
             place = self.option.rpartition(".")[0]
             allow = f" (it has {pickles[0]}: {place}.pickle={pickles[0]} if you trust it)" if pickles else ""
             raise HarnessError(f"{self.option}={self.model}: {self.folder} has no {wanted}{allow}; {self._help}")
-        return digest([file_digest(path) for path in found])
+        others = {path for pattern in ("*.json", "*.model", "*.txt", "*.py") for path in self.folder.glob(pattern)}
+        return digest([[path.name, file_digest(path)] for path in (*found, *sorted(others))])
 
     @property
     def label(self) -> str:
@@ -180,8 +184,11 @@ class Pretrained:
         with self._explained():
             return AutoTokenizer.from_pretrained(where, **options)
 
-    def load(self, kind: str) -> tuple[Any, Any, Any]:
-        """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers."""
+    def load(self, kind: str, complete: bool = False) -> tuple[Any, Any, Any]:
+        """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers.
+
+        `complete`: weights that lack a part of the model are refused; transformers would fill it with random numbers.
+        """
         where, options = self._source
         try:
             import torch
@@ -189,10 +196,15 @@ class Pretrained:
             raise self._missing(str(error.name)) from None
         import transformers
 
-        safe = {} if "gguf_file" in options else {"use_safetensors": self.pickle is None}
-        dtype = getattr(torch, self.dtype)
+        safe: dict[str, Any] = {} if "gguf_file" in options else {"use_safetensors": self.pickle is None}
+        safe |= {"dtype": getattr(torch, self.dtype), "output_loading_info": True}
         with self._explained(), contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
-            model = getattr(transformers, kind).from_pretrained(where, dtype=dtype, **safe, **options)
+            model, told = getattr(transformers, kind).from_pretrained(where, **safe, **options)
+        if complete and told["missing_keys"]:
+            raise HarnessError(
+                f"{self.option}={self.model} has no weights for {some(sorted(told['missing_keys']))}; "
+                f"expected a whole {type(model).__name__}"
+            )
         device = self.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"

@@ -55,13 +55,22 @@ def pairs() -> tuple[list[str], list[list[str]]]:
 
 
 def theirs(model: str, layer: int, outputs: list[str], references: list[Any], **options: Any) -> np.ndarray:
-    """(3, …, n): precision, recall and F1 by bert-score."""
+    """(3, …, n): precision, recall and F1 by bert-score, pair by pair.
+
+    In a padded batch it takes 0 for the similarity to padding, so that a token none is similar to gains by it.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from bert_score import BERTScorer
 
         scorer = BERTScorer(model_type=model, num_layers=layer, device="cpu", nthreads=0, **options)
-        return np.stack([np.asarray(part) for part in scorer.score(outputs, references)])
+
+        def one(output: str, reference: str) -> np.ndarray:
+            return np.stack([np.asarray(part) for part in scorer.score([output], [reference])])
+
+        several = [[refs] if isinstance(refs, str) else refs for refs in references]
+        pairs = zip(outputs, several, strict=True)
+        return np.concatenate([np.max([one(output, r) for r in refs], axis=0) for output, refs in pairs], axis=-1)
 
 
 def ours(metric: BertScore, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:

@@ -1,0 +1,277 @@
+"""MoverScore (Zhao et al. 2019): what it costs to move the words of the reference onto those of the output.
+
+A token's vector joins the minimum, mean and maximum of a transformer's last layers; its weight is its idf. The cost of
+moving one n-gram onto another is the squared distance of their unit vectors, the least total cost is found exactly
+(POT's network simplex), and the score is 1 minus that cost. This agrees with the authors' moverscore.py and its
+defaults; `compat=moverscore_v2` is their faster variant: the last layer only, distances not squared, 1 / (1 + cost).
+With several references the mean counts, as in the authors' examples, or the best. The score of a run is the mean.
+
+The idf of the references' tokens comes from all references of the data set, that of the outputs' tokens from all
+outputs of the run, as in the authors' code: **an example's score depends on the other outputs**, and equal texts score
+1 only where both sides weigh them alike. What has no counterpart to move to costs the largest distance of the pair, so
+an empty output is about as bad as can be; where neither side has any weight and the tokens differ, the row is missing.
+
+>>> half, whole = np.array([0.5, 0.5]), np.array([0.6, 0.4])
+>>> round(transport(half, whole, np.array([[0.0, 1.0], [1.0, 0.2]]), most=1.0), 6)  # 0.1 moves at 1, 0.4 at 0.2
+0.18
+"""
+
+from __future__ import annotations
+
+import logging
+import string
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from math import log as ln
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.files import digest, read_lines
+from harness.metrics.encoder import DEPTHS, Encoded, Encoder
+from harness.metrics.models import MINILM, Pretrained
+from harness.types import Array, HarnessError, Metric
+
+log = logging.getLogger(__name__)
+
+COMPAT = {"moverscore": (5, 1e-5), "moverscore_v2": (1, 1e-30)}
+"""Whose rules: how many of the last layers, and what the authors add to a sum of weights before they divide by it."""
+REFERENCES = ("average", "best")
+PUNCTUATION = frozenset(string.punctuation)
+CHUNK_TOKENS = 8_000
+"""Vectors of about so many tokens, of all layers, are held in memory at a time."""
+
+
+class Grams(NamedTuple):
+    units: Array
+    """(n-grams, d): vectors of length 1, or 0 where nothing weighs."""
+    masses: Array
+    """(n-grams,): they add up to about 1."""
+    tokens: list[int]
+
+
+class MoverScore(Metric):
+    name = "moverscore"
+    columns = ("moverscore", "count")
+    score_names = ("moverscore",)
+
+    def __init__(
+        self,
+        model: str = MINILM,
+        layers: int | None = None,
+        n_gram: int = 1,
+        idf: bool = True,
+        stop_words: str | Sequence[str] = (),
+        remove_subwords: bool = True,
+        references: str = "average",
+        compat: str = "moverscore",
+        max_length: int | None = None,
+        revision: str | None = None,
+        batch_tokens: int = 4096,
+        device: str = "auto",
+        dtype: str = "float32",
+        pickle: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        """`layers`: how many of the last ones; None: the authors' choice. `stop_words`: words, or a file of them."""
+        numbers = {"layers": layers, "n_gram": n_gram, "max_length": max_length, "batch_tokens": batch_tokens}
+        for option, value in numbers.items():
+            least = 3 if option == "max_length" else 1  # two tokens are special
+            if value is not None and value < least:
+                raise HarnessError(f"metrics.moverscore.{option}={value}; expected at least {least}")
+        for option, choice, choices in (("references", references, REFERENCES), ("compat", compat, tuple(COMPAT))):
+            if choice not in choices:
+                raise HarnessError(f"metrics.moverscore.{option}={choice}; expected {' or '.join(choices)}")
+        self.layers, self.n_gram, self.idf, self.compat = layers, n_gram, idf, compat
+        self.stop_words, self.remove_subwords, self.references = stop_words, remove_subwords, references
+        self.max_length, self.batch_tokens = max_length, batch_tokens
+        self.pretrained = Pretrained(
+            model, "metrics.moverscore.model", revision, dtype, device, pickle, trust_remote_code
+        )
+        self._corpus: list[str] | None = None
+
+    # ------------------------------------------------------------ identity, without torch
+
+    @cached_property
+    def _depth(self) -> int:
+        config = self.pretrained.config  # that of a .gguf file is not known
+        return next((int(config[name]) for name in DEPTHS if config.get(name)), 10**9)
+
+    @property
+    def _layers(self) -> int:
+        if self.layers is not None and self.layers > self._depth:
+            model = self.pretrained.model
+            raise HarnessError(f"metrics.moverscore.layers={self.layers}; expected 1 to {self._depth} for {model}")
+        return self.layers or min(COMPAT[self.compat][0], self._depth)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        layer = self._depth if self._layers == 1 else None
+        return Encoder(self.pretrained, layer, self.max_length, self.batch_tokens)
+
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        if not isinstance(self.stop_words, str):
+            return frozenset(self.stop_words)
+        lines = read_lines(self.stop_words, "metrics.moverscore.stop_words=FILE, words separated by white space")
+        return frozenset(chain.from_iterable(line.split() for line in lines))
+
+    def definition(self) -> dict[str, str]:
+        return {
+            "model": self.pretrained.label,
+            "layers": str(self._layers),
+            "ngram": str(self.n_gram),
+            "idf": "yes" if self.idf else "no",
+            "stop": digest(sorted(self._stop_words))[:8] if self._stop_words else "no",
+            "subwords": "first" if self.remove_subwords else "all",
+            "refs": self.references,
+            "max": str(self.max_length or "model"),
+            "dtype": self.pretrained.dtype,
+            "compat": self.compat,
+        }
+
+    def provenance(self) -> dict[str, str]:
+        try:
+            pot = version("POT")
+        except PackageNotFoundError:
+            raise _no_pot() from None
+        return {**({"idfs": self.context} if self.context else {}), "pot": pot, **self.pretrained.versions()}
+
+    def fit(self, references: Sequence[Sequence[str]]) -> MoverScore:
+        """With `idf`, keeps the references of the data set: those of failed outputs count, too.
+
+        The idf of the outputs needs no context of its own: the key of the rows has all outputs of the run in it.
+        """
+        if not self.idf:
+            return self
+        fitted = copy(self)
+        fitted._corpus = list(chain.from_iterable(references))
+        fitted.context = digest(sorted(fitted._corpus))[:8]
+        return fitted
+
+    # ------------------------------------------------------------ rows
+
+    def statistics(
+        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> Array:
+        encoder = self._encoder
+        if self.idf and self._corpus is None:
+            return self.fit(references).statistics(outputs, references, sources)
+        ours, theirs = (_Idf(encoder, texts if self.idf else []) for texts in (outputs, self._corpus or []))
+        rows = np.ones((len(outputs), 2))
+        cut = 0
+        for chunk in _chunks(outputs, references):
+            found = encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
+            for i in chunk:
+                output, refs = found[outputs[i]], [found[reference] for reference in references[i]]
+                moved = self._grams(output, ours)
+                each = [self._score(self._grams(reference, theirs), moved) for reference in refs]
+                rows[i, 0] = np.max(each) if self.references == "best" else np.mean(each)
+                cut += output.cut or any(reference.cut for reference in refs)
+            self.advance(len(chunk))
+        unknown = np.isnan(rows[:, 0])
+        rows[unknown] = np.nan
+        if cut:
+            log.warning(
+                "moverscore: %d of %d examples are longer than %d tokens and were cut",
+                cut, len(outputs), encoder.max_length,
+            )  # fmt: skip
+        if unknown.any():
+            log.warning(
+                "moverscore: %d of %d examples have no score, since none of their tokens has any weight (the idf of a "
+                "token that every text has is 0); expected more examples, or metrics.moverscore.idf=false",
+                unknown.sum(), len(outputs),
+            )  # fmt: skip
+        return rows
+
+    def _grams(self, text: Encoded, idf: _Idf) -> Grams:
+        """A text's n-grams: their idf is the sum, their vector the mean by idf. One that is too short is one n-gram."""
+        names = self.pretrained.tokenizer.convert_ids_to_tokens(text.ids.tolist())
+        kept = [i for i, name in enumerate(names) if not self._left_out(name)]
+        vectors = text.vectors[..., kept, :]
+        if self._layers > 1:  # of one layer the three are the same, and so are the distances
+            last = vectors[-self._layers :]
+            vectors = np.concatenate([last.min(0), last.mean(0), last.max(0)], axis=-1)
+        own = text.ids[kept].tolist()
+        weights = idf.of(own)
+        weighted = vectors * weights[:, None]
+        n = max(1, min(self.n_gram, len(own)))
+        count = len(own) - n + 1
+        masses: Array = sum((weights[k : k + count] for k in range(n)), np.zeros(count))
+        sums: Array = sum((weighted[k : k + count] for k in range(n)), np.zeros((count, weighted.shape[1])))
+        little = COMPAT[self.compat][1]
+        means = sums / (masses + little)[:, None]
+        units = means / (np.linalg.norm(means, axis=1, keepdims=True) + 1e-6)
+        return Grams(units, masses / (masses.sum() + little), own)
+
+    def _left_out(self, name: str) -> bool:
+        """Punctuation, stop words and, by WordPiece's mark, all but the first part of a word."""
+        return name in PUNCTUATION or name in self._stop_words or (self.remove_subwords and "##" in name)
+
+    def _score(self, reference: Grams, output: Grams) -> float:
+        if not reference.masses.any() and not output.masses.any():
+            return 1.0 if reference.tokens == output.tokens else float("nan")
+        units = np.concatenate([reference.units, output.units])
+        squares = (units**2).sum(1)
+        distances = np.maximum(squares[:, None] + squares - 2 * units @ units.T, 0.0)
+        if self.compat == "moverscore_v2":
+            distances = np.sqrt(distances)
+        between = distances[: len(reference.units), len(reference.units) :]
+        cost = transport(reference.masses, output.masses, between, most=float(distances.max()))
+        return 1 / (1 + cost) if self.compat == "moverscore_v2" else 1 - cost
+
+    def score(self, sums: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return sums[..., :1] / sums[..., 1:]
+
+
+class _Idf:
+    """How rare a token is in some texts; without texts each token weighs 1, special ones included."""
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str]) -> None:
+        counts = Counter(chain.from_iterable(set(ids) for ids, _ in encoder.tokens(texts))) if texts else Counter()
+        self.known = {token: ln((len(texts) + 1) / (count + 1)) for token, count in counts.items()}
+        self.unseen = ln(len(texts) + 1) if texts else 1.0
+
+    def of(self, tokens: list[int]) -> Array:
+        return np.array([self.known.get(token, self.unseen) for token in tokens], np.float64)
+
+
+def transport(a: Array, b: Array, costs: Array, most: float) -> float:
+    """The least cost of moving masses a (m,) onto b (n,) at costs (m, n) a unit.
+
+    What one side has more than the other costs `most` a unit, as in pyemd, which the authors use.
+    """
+    try:
+        import ot  # type: ignore[import-untyped]
+    except ImportError:
+        raise _no_pot() from None
+    spare = float(a.sum() - b.sum())
+    a, b = np.append(a, max(-spare, 0.0)), np.append(b, max(spare, 0.0))
+    there = np.pad(costs, (0, 1), constant_values=most)[np.ix_(a > 0, b > 0)]
+    return float(ot.emd2(a[a > 0], b[b > 0], there, numItermax=10**9, center_dual=False))  # to the end: exact
+
+
+def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[list[int]]:
+    """Examples in their order, as many at a time as have about CHUNK_TOKENS tokens, by four characters a token."""
+    chunk: list[int] = []
+    size = 0
+    for i, output in enumerate(outputs):
+        chunk.append(i)
+        size += sum(len(text) // 4 + 2 for text in (output, *references[i]))
+        if size >= CHUNK_TOKENS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _no_pot() -> HarnessError:
+    return HarnessError(
+        "moverscore needs POT (Python Optimal Transport), and it is not installed; expected this package with its "
+        "extra (pip install '.[neural]' in a checkout), or metrics=lexical, which needs no model"
+    )
