@@ -250,7 +250,7 @@ def test_standard_error_is_shown_from_its_end(judge: Judge) -> None:
         ({"command": [os.devnull]}, "cannot be started"),
         ({"command": []}, "command has an empty command; expected [PROGRAM, ARGUMENT, …]"),
         ({"command": "python judge.py"}, "metrics.command.command is 'python judge.py'; expected a list of a text or a whole number"),
-        ({}, "metrics.command.command is '???'; expected a list of"),
+        ({}, "metrics.command.command is not set; expected metrics.command.command=…"),
         ({"command": ["sh"], "timeout": 0}, "command has timeout=0; expected seconds, more than 0, or null for no limit"),
         ({"command": ["sh"], "timeout": float("inf")}, "command has timeout=inf; expected seconds"),
         ({"command": ["sh"], "name": "a b"}, "the score name 'a b'; expected letters, digits, _, - and single dots"),

@@ -236,7 +236,7 @@ def test_statistics_missing_and_as_a_mapping(tmp_path: Path) -> None:
     [
         ({"function": "f"}, "'f' names no function; expected module:function or file.py:function"),
         ({"function": ":f"}, "':f' names no function; expected module:function or file.py:function"),
-        ({"function": "???"}, "the score name '???'; expected letters, digits, _, - and single dots"),
+        ({"function": "???"}, "metrics.python.function is not set; expected metrics.python.function=…"),
         ({"function": "no_such:f"}, "the module no_such cannot be imported (ModuleNotFoundError: No module named 'no_such'); expected one found from the folder the command is called in, or an installed package"),
         ({"function": "nope.py:f"}, "nope.py does not exist; expected a Python file"),
         ({"function": "broken.py:f"}, "broken.py raised SyntaxError: '(' was never closed (broken.py, line 1)"),
@@ -252,7 +252,7 @@ def test_statistics_missing_and_as_a_mapping(tmp_path: Path) -> None:
         ({"function": "quality.py:f", "score": "a:b", "columns": []}, "f has score alone; expected both: columns=[…] names"),
         ({"function": "quality.py:f", "score": "a:b"}, "f has score alone; expected both: columns=[…] names"),
         ({"function": "quality.py:f", "columns": ["a"], "score": "quality.py:g"}, "quality.py has no function 'g'"),
-        ({}, "the score name '???'"),
+        ({}, "metrics.python.function is not set"),
     ],
 )  # fmt: skip
 def test_options(options: dict[str, Any], expected: str, write: Callable[..., Path]) -> None:
