@@ -321,7 +321,7 @@ def test_half_precision_stays_near(pairs: tuple[list[str], list[list[str]]], dty
 
 def test_definition_of_the_default() -> None:
     assert str(BertScore().signature([["a", "b"]])).startswith(
-        "nrefs:2|model:sentence-transformers/all-MiniLM-L6-v2@53aa5117|layer:5|idf:no|rescale:no|refs:best-f|max:model|"
+        "nrefs:2|model:sentence-transformers/all-MiniLM-L6-v2@53aa5117|layer:3|idf:no|rescale:no|refs:best-f|max:model|"
         "dtype:float32|torch:"
     )
 
