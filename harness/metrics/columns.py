@@ -13,6 +13,7 @@ the chunk and the rows.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def rows(
 
     def one(part: tuple[int, int]) -> int:
         first, last = part
-        found[first:last] = work(list(outputs[first:last]), list(references[first:last]))
+        found[first:last] = work([*outputs[first:last]], [*references[first:last]])
         return last - first
 
     parts = list(_chunks(outputs, references))
@@ -163,19 +164,40 @@ def tokenized(texts: list[str], table: Table) -> Tokens:
 
     data, offsets = _utf8(texts)
     size = len(data) + len(texts) + 1
-    codes, points = np.empty(size, np.int32), np.empty(size, np.int32)
-    kinds, gap = np.empty(size, np.uint8), np.zeros(size, np.uint8)
+    codes = np.empty(size, np.int32)
+    points, kinds, gap = (
+        _scratch("points", size, np.int32),
+        _scratch("kinds", size, np.uint8),
+        _zeros("gap", size, np.uint8),
+    )
     bounds, starts = np.empty((2, len(texts) + 1), np.int64), np.empty(len(texts) + 1, np.int64)
     kernels.decode(data, offsets, table.classes, table.fold, False, codes, kinds, gap, points, bounds)
-    firsts, lengths = np.empty(size, np.int32), np.empty(size, np.int32)
+    firsts, lengths = _scratch("firsts", size, np.int32), _scratch("lengths", size, np.int32)
     kernels.split(kinds, gap, points, bounds, table.padded, table.edges, firsts, lengths, starts)
     count = int(starts[-1])
-    firsts, lengths = firsts[:count], lengths[:count]
     ids, words, sizes = (np.empty(count, np.int32) for _ in range(3))
-    slots, hashes = np.zeros(_power(2 * count), np.int32), np.empty(count, np.int64)
-    known = kernels.number(codes, firsts, lengths, ids, slots, hashes, words, sizes)
-
+    slots, hashes = _zeros("slots", _power(2 * count), np.int32), _scratch("hashes", count, np.int64)
+    known = kernels.number(codes, firsts[:count], lengths[:count], ids, slots, hashes, words, sizes)
     return Tokens(ids, starts, known, lambda: _spelling(codes, words[:known], sizes[:known]))
+
+
+_KEPT = threading.local()
+
+
+def _scratch(name: str, size: int, dtype: type) -> NDArray[Any]:
+    """An array for the moment, from the last time if that is large enough: new memory costs as much as a kernel."""
+    kept = getattr(_KEPT, name, None)
+    if kept is None or len(kept) < size:
+        kept = np.empty(size, dtype)
+        if size <= 4 * CHARACTERS:
+            setattr(_KEPT, name, kept)
+    return kept[:size]
+
+
+def _zeros(name: str, size: int, dtype: type) -> NDArray[Any]:
+    found = _scratch(name, size, dtype)
+    found.fill(0)
+    return found
 
 
 def _spelling(codes: Integers, words: Integers, sizes: Integers) -> list[str]:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from harness.metrics.kernels.compiled import compiled
+from harness.metrics.kernels.text import ONE
 
 MIX = 0x1E3779B97F4A7C15
 """Odd, its bits half of them set: spreads consecutive numbers over a table."""
@@ -36,19 +39,20 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
         base = starts[first[g]]
         rest = starts[first[g + 1]] - base
         single = first[g + 1] - first[g] == 1
-        mask = 7
-        while mask < 2 * rest:
-            mask = 2 * mask + 1
+        alive = rest  # places of the references where an n-gram may still match
         i = 0
         while i < size + rest:
             grams[i] = 0
             i += 1
         n = 0
         while n < matches.shape[1]:
-            i = 0
-            while i <= mask:
-                table[i] = 0
-                i += 1
+            mask = np.uint64(7)
+            while mask < 2 * alive:
+                mask = mask + mask + ONE
+            at = ONE - ONE
+            while at <= mask:
+                table[at] = 0
+                at += ONE
             distinct = 0
             total = 0
             t = first[g]
@@ -58,10 +62,10 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
                     prefix = grams[size + i - base]
                     if prefix >= 0:
                         key = prefix << 32 | ids[i + n]
-                        at = (key * MIX >> 31) & mask
+                        at = np.uint64(key * MIX >> 31) & mask
                         gram = table[at] - 1
                         while gram >= 0 and keys[gram] != key:
-                            at = (at + 1) & mask
+                            at = (at + ONE) & mask
                             gram = table[at] - 1
                         if gram < 0:
                             gram = distinct
@@ -72,13 +76,16 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
                             seen[gram] = -1
                             most[gram] = 0
                             used[gram] = 0
-                        if seen[gram] != t:
-                            seen[gram] = t
-                            count[gram] = 0
-                        count[gram] += 1
-                        if count[gram] > most[gram]:
+                        if single:
                             most[gram] += 1
-                            total += 1
+                        else:
+                            if seen[gram] != t:
+                                seen[gram] = t
+                                count[gram] = 0
+                            count[gram] += 1
+                            if count[gram] > most[gram]:
+                                most[gram] += 1
+                                total += 1
                         grams[size + i - base] = gram
                     i += 1
                 t += 1
@@ -88,10 +95,10 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
                 prefix = grams[i]
                 if prefix >= 0:
                     key = prefix << 32 | ids[start + i + n]
-                    at = (key * MIX >> 31) & mask
+                    at = np.uint64(key * MIX >> 31) & mask
                     gram = table[at] - 1
                     while gram >= 0 and keys[gram] != key:
-                        at = (at + 1) & mask
+                        at = (at + ONE) & mask
                         gram = table[at] - 1
                     grams[i] = gram
                     if gram >= 0:
@@ -114,12 +121,21 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
             if single:  # the reference's own count needs no counting
                 if rest > n:
                     totals[g, n] = rest - n
+                alive = 0
                 i = size
-                while i < size + rest:
-                    if grams[i] >= 0 and not used[grams[i]]:
-                        grams[i] = -1
+                while i < size + rest and common:
+                    if grams[i] >= 0:
+                        if used[grams[i]]:
+                            alive += 1
+                        else:
+                            grams[i] = -1
                     i += 1
             else:
                 totals[g, n] = total
             n += 1
+            if single and not common:
+                while n < matches.shape[1]:
+                    if rest > n:
+                        totals[g, n] = rest - n
+                    n += 1
         g += 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from harness.metrics.kernels.compiled import compiled
 
 SPACE = 1
@@ -15,6 +17,8 @@ EDGE = 32
 MARKS = ALONE | POINT | DASH
 PRIME = 0x100000001B3
 """Of the hash FNV-1a."""
+ONE = np.uint64(1)
+"""Unsigned places, since for signed ones Numba asks at every access whether they count from the end."""
 
 
 @compiled
@@ -26,17 +30,17 @@ def decode(data, offsets, classes, fold, drop, codes, kinds, gap, points, bounds
     ALONE, and for the mark that İ is lower-cased to. Unless `drop` leaves white space out, one cell stays free after
     each text, so that a gap after its last character is its own.
     """
-    size = 0
+    size = ONE - ONE
     marks = 0
     t = 0
     while t < len(offsets) - 1:
         bounds[0, t] = size
         bounds[1, t] = marks
-        i = offsets[t]
-        end = offsets[t + 1]
+        i = np.uint64(offsets[t])
+        end = np.uint64(offsets[t + 1])
         while i < end:
             c = data[i] + 0
-            i += 1
+            i += ONE
             if c >= 0x80:
                 if c < 0xE0:
                     c &= 0x1F
@@ -46,11 +50,11 @@ def decode(data, offsets, classes, fold, drop, codes, kinds, gap, points, bounds
                     c &= 0x07
                 while i < end and data[i] & 0xC0 == 0x80:
                     c = c << 6 | data[i] & 0x3F
-                    i += 1
+                    i += ONE
                 if fold:
                     if c == 0x130:  # lower case: i with a combining dot
                         c = 105
-                        gap[size + 1] = 1
+                        gap[size + ONE] = 1
                     elif c == 0x212A:  # the sign of Kelvin
                         c = 107
             elif fold and c >= 65 and c <= 90:
@@ -62,16 +66,16 @@ def decode(data, offsets, classes, fold, drop, codes, kinds, gap, points, bounds
             elif kind & MARKS:
                 if kind & ALONE:
                     gap[size] = 1
-                    gap[size + 1] = 1
+                    gap[size + ONE] = 1
                 else:
                     points[marks] = size
                     marks += 1
             codes[size] = c
             kinds[size] = kind
-            size += 1
+            size += ONE
         if not drop:
             kinds[size] = SPACE
-            size += 1
+            size += ONE
         t += 1
     bounds[0, t] = size
     bounds[1, t] = marks
@@ -135,27 +139,28 @@ def split(kinds, gap, points, bounds, padded, edges, firsts, lengths, starts):
                 gap[i] = 1
                 gap[i + 1] = 1
             p += 1
-        i = low
-        while i < high:
-            if kinds[i] & SPACE:
-                i += 1
+        at = np.uint64(low)
+        end_of = np.uint64(high)
+        while at < end_of:
+            if kinds[at] & SPACE:
+                at += ONE
                 continue
-            first = i
-            i += 1
-            while not (kinds[i] & SPACE or gap[i]):  # the cell after the text is a space
-                i += 1
-            length = i - first
-            if edges and length > 1:
-                if kinds[i - 1] & EDGE:
-                    length -= 1
+            first = at
+            at += ONE
+            while not (kinds[at] & SPACE or gap[at]):  # the cell after the text is a space
+                at += ONE
+            length = at - first
+            if edges and length > ONE:
+                if kinds[at - ONE] & EDGE:
+                    length -= ONE
                 elif kinds[first] & EDGE:
-                    length = 1
-                if length < i - first:
+                    length = ONE
+                if length < at - first:
                     firsts[made] = first
                     lengths[made] = length
                     made += 1
                     first += length
-                    length = i - first
+                    length = at - first
             firsts[made] = first
             lengths[made] = length
             made += 1
@@ -173,23 +178,25 @@ def number(codes, firsts, lengths, ids, slots, hashes, words, sizes):
     mask = len(slots) - 1
     j = 0
     while j < len(firsts):
-        first = firsts[j] + 0
+        first = np.uint64(firsts[j])
         length = lengths[j] + 0
+        last = first + np.uint64(length)
         code = length + 0
         i = first
-        while i < first + length:
+        while i < last:
             code = code * PRIME ^ codes[i]
-            i += 1
+            i += ONE
         code ^= code >> 29
         at = code & mask
         word = slots[at] - 1
         while word >= 0:
             if hashes[word] == code and sizes[word] == length:
-                other = words[word] - first
+                other = np.uint64(words[word])
                 i = first
-                while i < first + length and codes[other + i] == codes[i]:
-                    i += 1
-                if i == first + length:
+                while i < last and codes[other] == codes[i]:
+                    i += ONE
+                    other += ONE
+                if i == last:
                     break
             at = (at + 1) & mask
             word = slots[at] - 1
