@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark once, the table to docs/performance.md."""
+"""`make bench`: every benchmark once, tables to docs/performance.md; `python -m benchmarks neural`: that part only."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import sacrebleu
@@ -67,27 +66,29 @@ def others() -> Iterator[str]:
     yield f"`harness --help` answers in {start:.2f} s: nothing heavy is imported before it is known which command runs."
 
 
-def main() -> None:
+def main(chosen: list[str]) -> None:
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     head = f"""# Performance
 
 Written by `make bench` on {machine}; the peer runs in the same process on the same data.
 Machines are noisy: read ratios, not seconds.
-
-## Lexical metrics
 """
-    tables: list[tuple[str, Iterator[str]]] = [
-        (head, lexical.tables()),
-        ("\n## BERTScore\n", neural.tables()),
-        ("\n## Intervals and comparisons\n", others()),
-    ]
-    lines = []
-    for title, table in tables:
-        for line in chain([title], table):
-            print(line, flush=True)
-            lines.append(line)
-    PAGE.write_text("\n".join(lines) + "\n")
+    tables: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+        "lexical": ("Lexical metrics", lexical.tables),
+        "neural": ("BERTScore", neural.tables),
+        "others": ("Intervals and comparisons", others),
+    }
+    _, *before = PAGE.read_text().split("\n## ") if PAGE.exists() else [""]
+    parts = dict(part.split("\n", 1) for part in before)
+    for name, (title, table) in tables.items():
+        if name in (chosen or tables):
+            lines = [""]
+            for line in table():
+                print(line, flush=True)
+                lines.append(line)
+            parts[title] = "\n".join(lines) + "\n"
+    PAGE.write_text(head + "".join(f"\n## {title}\n{parts[title]}" for title, _ in tables.values() if title in parts))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -172,13 +172,13 @@ class BertScore(Metric):
         rows = np.ones((len(outputs), len(self.columns)))
         cut = 0
         for chunk in _chunks(outputs, references):
-            texts = [text for i in chunk for text in (outputs[i], *references[i])]
-            found = self._encoder.encode(texts, self.arrays)
+            pairs = [(outputs[i], reference) for i in chunk for reference in references[i]]
+            matched = self._matched(list(dict.fromkeys(pairs)))
             for i in chunk:
-                output, refs = found[outputs[i]], [found[reference] for reference in references[i]]
-                triples = np.array([self._match(output, reference) for reference in refs])  # (refs, layers, 3)
+                found = [matched[outputs[i], reference] for reference in references[i]]
+                triples = np.array([one[:-1].reshape(-1, 3) for one in found])  # (refs, layers, 3)
                 rows[i, : len(self._triples)] = self._chosen(triples).ravel()
-                rows[i, -2] = output.cut or any(reference.cut for reference in refs)
+                rows[i, -2] = max(one[-1] for one in found)
                 cut += int(rows[i, -2])
             self.advance(len(chunk))
         if cut:
@@ -187,6 +187,22 @@ class BertScore(Metric):
                 "bertscore.truncated is 1", cut, len(outputs), self._encoder.max_length,
             )  # fmt: skip
         return rows
+
+    def _matched(self, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], Array]:
+        """Of each output and reference the triples of all layers and whether a text was cut, from the store if kept."""
+        source, store = self.pretrained, self.arrays
+        own = [self.name, self.version, source.weights, self._layer, self.all_layers, source.dtype, self.max_length]
+        keys = {pair: digest([*own, self.context, pair]) for pair in pairs} if store is not None else {}
+        kept = store.get(list(keys.values())) if store is not None else {}
+        known = {pair: np.frombuffer(kept[key]) for pair, key in keys.items() if key in kept}
+        missing = [pair for pair in pairs if pair not in known]
+        encoded = self._encoder.encode([text for pair in missing for text in pair], store)
+        for output, reference in missing:
+            a, b = encoded[output], encoded[reference]
+            known[output, reference] = np.append(self._match(a, b).ravel(), float(a.cut or b.cut))
+        if store is not None and missing:
+            store.put({keys[pair]: known[pair].tobytes() for pair in missing})
+        return known
 
     def _match(self, output: Encoded, reference: Encoded) -> Array:
         """(layers, 3): F1, precision and recall, the chosen layer first; 0 where a text has no tokens, as in

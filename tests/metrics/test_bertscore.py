@@ -287,12 +287,12 @@ def test_nothing_is_encoded_twice(folder: Callable[[str], str], monkeypatch: pyt
         return ours(metric, outputs, REFERENCES)
 
     first = scored(OUTPUTS)
-    encoded = len({*OUTPUTS, *(r for refs in REFERENCES for r in refs)})
-    assert store.put_count == encoded
-    scored([*OUTPUTS[:4], "something new"])  # a second system: references are there
-    assert store.put_count == encoded + 1
+    texts, pairs = len({*OUTPUTS, *(r for refs in REFERENCES for r in refs)}), sum(map(len, REFERENCES))
+    assert store.put_count == texts + pairs
+    scored([*OUTPUTS[:4], "something new"])  # a second system: references and what was seen are there
+    assert store.put_count == texts + pairs + 1 + len(REFERENCES[4])
     scored(OUTPUTS, layer=1)  # other vectors
-    assert store.put_count == 2 * encoded + 1
+    assert store.put_count == 2 * (texts + pairs) + 1 + len(REFERENCES[4])
     monkeypatch.setattr(Pretrained, "load", lambda *_: pytest.fail("the model was loaded"))
     assert scored(OUTPUTS).tobytes() == first.tobytes()
 
@@ -395,4 +395,11 @@ def test_runs_share_vectors(folder: Callable[[str], str], files: Path, cli: Any)
         {json.loads(line)["output"] for line in (files / f"{n}.jsonl").read_text().splitlines()}
         for n in ("good", "bad")
     ]
-    assert counts == [len(references | texts[0]), len(references | texts[0] | texts[1])]
+    pairs = [
+        {(row["id"], row["output"]) for row in map(json.loads, (files / f"{n}.jsonl").read_text().splitlines())}
+        for n in ("good", "bad")
+    ]
+    several = {example["id"]: len(example["references"]) for example in examples}
+    seen = [pairs[0], pairs[0] | pairs[1]]
+    expected = [len(references | texts[0]), len(references | texts[0] | texts[1])]
+    assert counts == [count + sum(several[id_] for id_, _ in some) for count, some in zip(expected, seen, strict=True)]
