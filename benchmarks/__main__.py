@@ -75,6 +75,7 @@ Machines are noisy: read ratios, not seconds.
 """
     tables: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
         "lexical": ("Lexical metrics", lexical.tables),
+        "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
         "others": ("Intervals and comparisons", others),
     }

@@ -184,8 +184,11 @@ def cold_start() -> Iterator[str]:
     yield "| 100 pairs in a new process | first use ever, s | afterwards, s |"
     yield "| --- | ---: | ---: |"
     for name in ("BLEU, 13a", "ROUGE-1/2/L/Lsum, stemmed", "chrF", "all of them"):
-        with tempfile.TemporaryDirectory() as folder:
-            first, second = (child("cold", name, NUMBA_CACHE_DIR=folder) for _ in range(2))
+        tries = []
+        for _ in range(3):
+            with tempfile.TemporaryDirectory() as folder:
+                tries.append([child("cold", name, NUMBA_CACHE_DIR=folder) for _ in range(2)])
+        first, second = (min((one[i] for one in tries), key=lambda found: found["seconds"]) for i in range(2))
         yield f"| {name} | {first['seconds']:.2f} | {second['seconds']:.2f} |"
     yield f"| of it Numba's own import and start | {first['numba']:.2f} | {second['numba']:.2f} |"
 
@@ -289,7 +292,10 @@ def tables() -> Iterator[str]:
     yield from speed()
     yield "\nCost grows with the number of pairs. Streamed: chunk by chunk, keeping only the sums.\n"
     yield from growth()
-    yield "\nKernels are compiled on first use and kept on disk; a run pays for those it needs.\n"
+
+
+def starting() -> Iterator[str]:
+    yield "Kernels are compiled on first use and kept on disk; a run pays for those it needs. The best of three.\n"
     yield from cold_start()
     yield "\nWhy kernels are compiled ([decision 5](decisions/0005-compiled-kernels.md)):\n"
     yield from beside_numpy()
