@@ -19,19 +19,17 @@ import csv
 import importlib.util
 import json
 import logging
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from itertools import chain
-from math import log as ln
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.files import digest
-from harness.metrics.encoder import DEPTHS, Encoded, Encoder
+from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.models import MINILM, Pretrained
 from harness.types import Array, HarnessError, Metric
 
@@ -78,15 +76,13 @@ class BertScore(Metric):
         self._triples = [name + part for name in ("bertscore", *layers) for part in PARTS]
         self.score_names = (*self._triples, "bertscore.truncated")
         self.columns = (*self._triples, "truncated", "count")
-        self._weights: dict[int, float] | None = None
-        self._unseen = 0.0
+        self._weights: Idf | None = None
 
     # ------------------------------------------------------------ identity, without torch
 
-    @cached_property
+    @property
     def _depth(self) -> int:
-        config = self.pretrained.config
-        return int(next((config[name] for name in DEPTHS if name in config), 0))
+        return self.pretrained.depth or 0
 
     @cached_property
     def _layer(self) -> int:
@@ -156,12 +152,9 @@ class BertScore(Metric):
         """With `idf`, the weights of tokens: how rare they are in the references of the data set."""
         if not self.idf:
             return self
-        texts = list(chain.from_iterable(references))
-        counts = Counter(chain.from_iterable(set(ids) for ids, _ in self._encoder.tokens(texts)))
         fitted = copy(self)
-        fitted._weights = {token: ln((len(texts) + 1) / (count + 1)) for token, count in counts.items()}
-        fitted._unseen = ln(len(texts) + 1)
-        fitted.context = digest([len(texts), sorted(counts.items())])[:8]
+        fitted._weights = Idf(self._encoder, list(chain.from_iterable(references)))
+        fitted.context = fitted._weights.key
         return fitted
 
     def statistics(
@@ -171,7 +164,7 @@ class BertScore(Metric):
             raise HarnessError("bertscore with idf needs the references of the whole data set; expected fit() before")
         rows = np.ones((len(outputs), len(self.columns)))
         cut = 0
-        for chunk in _chunks(outputs, references):
+        for chunk in chunks(outputs, references, CHUNK_TOKENS):
             pairs = [(outputs[i], reference) for i in chunk for reference in references[i]]
             matched = self._matched(list(dict.fromkeys(pairs)))
             for i in chunk:
@@ -220,9 +213,7 @@ class BertScore(Metric):
         return np.concatenate([triples[[self._layer]], triples]) if self.all_layers else triples
 
     def _token_weights(self, text: Encoded) -> Array:
-        if self._weights is None:
-            return (~text.special).astype(np.float64)
-        return np.array([self._weights.get(token, self._unseen) for token in text.ids.tolist()])
+        return (~text.special).astype(np.float64) if self._weights is None else self._weights.of(text)
 
     def _chosen(self, triples: Array) -> Array:
         """(layers, 3) of the references (refs, layers, 3), rescaled."""
@@ -253,18 +244,3 @@ class BertScore(Metric):
             for i, j in enumerate(nearest.tolist())
             if not ours.special[i]
         ]
-
-
-def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[list[int]]:
-    """Places of examples, by length of the output, so that few are padded; about as many tokens in each chunk."""
-    order = sorted(range(len(outputs)), key=lambda i: (len(outputs[i]), outputs[i], i))
-    chunk: list[int] = []
-    size = 0
-    for i in order:
-        size += (len(outputs[i]) + sum(map(len, references[i]))) // 3 + 8
-        chunk.append(i)
-        if size > CHUNK_TOKENS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk

@@ -8,9 +8,12 @@ are there needs neither the model nor torch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from math import log
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,6 @@ from harness.types import Arrays, HarnessError
 
 STACKS = ("encoder.layer", "encoder.block", "encoder.layers", "transformer.layer", "layers", "layer", "block", "h")
 """Where models keep their layers."""
-DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
 ROWS = 64
 """Tokens that a batch has at least: a product of very few rows is computed in another order."""
 
@@ -67,6 +69,8 @@ class Encoder:
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[list[int], bool]]:
         """(token ids, whether the text was cut) of each; white space at the ends is dropped, as in bert-score."""
+        if not texts:  # which transformers cannot take
+            return []
         tokenizer = self.pretrained.tokenizer
         stripped = [text.strip() for text in texts]
         whole = tokenizer(stripped, truncation=False, verbose=False)["input_ids"]
@@ -127,8 +131,6 @@ class Encoder:
 
     def _batches(self, texts: Sequence[str]) -> Iterator[dict[str, Encoded]]:
         """By length, up to so many tokens at once."""
-        if not texts:
-            return
         tokens = dict(zip(texts, self.tokens(texts), strict=True))
         groups: dict[int, list[str]] = {}
         for text, (ids, _) in tokens.items():
@@ -174,3 +176,32 @@ def _unpacked(data: bytes) -> Encoded:
     count, cut = words[:2].tolist()
     ids, special, rest = np.split(words[2:], [count, 2 * count])
     return Encoded(ids, special.astype(np.bool_), rest.view(np.float32).reshape(count, -1 if count else 1), bool(cut))
+
+
+class Idf:
+    """How rare each token is among some texts, as bert-score and MoverScore weigh it: log((N + 1) / (df + 1))."""
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str]) -> None:
+        counts = Counter(chain.from_iterable(set(ids) for ids, _ in encoder.tokens(texts)))
+        self.known = {token: log((len(texts) + 1) / (count + 1)) for token, count in counts.items()}
+        self.unseen = log(len(texts) + 1)
+        self.key = digest([len(texts), sorted(counts.items())])[:8]
+
+    def of(self, text: Encoded) -> NDArray[np.float64]:
+        """(tokens,)"""
+        return np.array([self.known.get(token, self.unseen) for token in text.ids.tolist()], np.float64)
+
+
+def chunks(outputs: Sequence[str], references: Sequence[Sequence[str]], tokens: int) -> Iterator[list[int]]:
+    """Places of examples with about so many tokens together, by three characters a token; in the order of their length,
+    so that texts of equal length meet."""
+    chunk: list[int] = []
+    size = 0
+    for i in sorted(range(len(outputs)), key=lambda i: (len(outputs[i]), outputs[i], i)):
+        chunk.append(i)
+        size += sum(len(text) // 3 + 2 for text in (outputs[i], *references[i]))
+        if size > tokens:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

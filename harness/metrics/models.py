@@ -34,6 +34,8 @@ PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
     )
 }
 DTYPES = ("float32", "bfloat16", "float16")
+DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
+"""How configs call the number of layers."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,11 @@ class Pretrained:
         except (OSError, ValueError) as error:
             raise HarnessError(f"{self.option}={self.model}: {path} cannot be read ({error}); {self._help}") from None
         return found
+
+    @property
+    def depth(self) -> int | None:
+        """How many layers the model has; None where its config does not say, as for a .gguf file."""
+        return next((int(self.config[name]) for name in DEPTHS if self.config.get(name)), None)
 
     def versions(self) -> dict[str, str]:
         """For signatures."""

@@ -20,19 +20,17 @@ from __future__ import annotations
 
 import logging
 import string
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
-from math import log as ln
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.files import digest, read_lines
-from harness.metrics.encoder import DEPTHS, Encoded, Encoder
+from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.models import MINILM, Pretrained
 from harness.types import Array, HarnessError, Metric
 
@@ -96,10 +94,9 @@ class MoverScore(Metric):
 
     # ------------------------------------------------------------ identity, without torch
 
-    @cached_property
+    @property
     def _depth(self) -> int:
-        config = self.pretrained.config  # that of a .gguf file is not known
-        return next((int(config[name]) for name in DEPTHS if config.get(name)), 10**9)
+        return self.pretrained.depth or 10**9
 
     @property
     def _layers(self) -> int:
@@ -161,10 +158,10 @@ class MoverScore(Metric):
         encoder = self._encoder
         if self.idf and self._corpus is None:
             return self.fit(references).statistics(outputs, references, sources)
-        ours, theirs = (_Idf(encoder, texts if self.idf else []) for texts in (outputs, self._corpus or []))
+        ours, theirs = (Idf(encoder, texts) if self.idf else None for texts in (outputs, self._corpus or []))
         rows = np.ones((len(outputs), 2))
         cut = 0
-        for chunk in _chunks(outputs, references):
+        for chunk in chunks(outputs, references, CHUNK_TOKENS):
             found = encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
             for i in chunk:
                 output, refs = found[outputs[i]], [found[reference] for reference in references[i]]
@@ -188,7 +185,7 @@ class MoverScore(Metric):
             )  # fmt: skip
         return rows
 
-    def _grams(self, text: Encoded, idf: _Idf) -> Grams:
+    def _grams(self, text: Encoded, idf: Idf | None) -> Grams:
         """A text's n-grams: their idf is the sum, their vector the mean by idf. One that is too short is one n-gram."""
         names = self.pretrained.tokenizer.convert_ids_to_tokens(text.ids.tolist())
         kept = [i for i, name in enumerate(names) if not self._left_out(name)]
@@ -197,7 +194,7 @@ class MoverScore(Metric):
             last = vectors[-self._layers :]
             vectors = np.concatenate([last.min(0), last.mean(0), last.max(0)], axis=-1)
         own = text.ids[kept].tolist()
-        weights = idf.of(own)
+        weights = np.ones(len(own)) if idf is None else idf.of(text)[kept]
         weighted = vectors * weights[:, None]
         n = max(1, min(self.n_gram, len(own)))
         count = len(own) - n + 1
@@ -229,18 +226,6 @@ class MoverScore(Metric):
             return sums[..., :1] / sums[..., 1:]
 
 
-class _Idf:
-    """How rare a token is in some texts; without texts each token weighs 1, special ones included."""
-
-    def __init__(self, encoder: Encoder, texts: Sequence[str]) -> None:
-        counts = Counter(chain.from_iterable(set(ids) for ids, _ in encoder.tokens(texts))) if texts else Counter()
-        self.known = {token: ln((len(texts) + 1) / (count + 1)) for token, count in counts.items()}
-        self.unseen = ln(len(texts) + 1) if texts else 1.0
-
-    def of(self, tokens: list[int]) -> Array:
-        return np.array([self.known.get(token, self.unseen) for token in tokens], np.float64)
-
-
 def transport(a: Array, b: Array, costs: Array, most: float) -> float:
     """The least cost of moving masses a (m,) onto b (n,) at costs (m, n) a unit.
 
@@ -254,20 +239,6 @@ def transport(a: Array, b: Array, costs: Array, most: float) -> float:
     a, b = np.append(a, max(-spare, 0.0)), np.append(b, max(spare, 0.0))
     there = np.pad(costs, (0, 1), constant_values=most)[np.ix_(a > 0, b > 0)]
     return float(ot.emd2(a[a > 0], b[b > 0], there, numItermax=10**9, center_dual=False))  # to the end: exact
-
-
-def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[list[int]]:
-    """Examples in their order, as many at a time as have about CHUNK_TOKENS tokens, by four characters a token."""
-    chunk: list[int] = []
-    size = 0
-    for i, output in enumerate(outputs):
-        chunk.append(i)
-        size += sum(len(text) // 4 + 2 for text in (output, *references[i]))
-        if size >= CHUNK_TOKENS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
 
 
 def _no_pot() -> HarnessError:

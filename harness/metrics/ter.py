@@ -16,19 +16,20 @@ is two edits from itself. It stays so here.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from importlib.metadata import version
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
 from harness.metrics import ter_worker
+from harness.metrics.columns import cores
 from harness.metrics.ter_worker import Pair
 from harness.types import Array, HarnessError, Metric
 
@@ -81,7 +82,7 @@ class Ter(Metric):
             "asian_support": self.asian_support,
             "case_sensitive": self.case_sensitive,
         }
-        number = min(self._workers or _cores(), len(chunks))
+        number = min(self._workers or cores(), len(chunks))
         if sum(map(len, chunks)) < self._few or number < 2 or not sys.executable:
             yield from map(ter_worker.scorer(options), chunks)
         else:
@@ -103,13 +104,7 @@ class Ter(Metric):
         }
 
     def provenance(self) -> dict[str, str]:
-        import sacrebleu
-
-        return {"version": sacrebleu.__version__}
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return {"version": version("sacrebleu")}
 
 
 class _Worker:

@@ -179,10 +179,10 @@ def test_idf_weights_by_hand(folder: Callable[[str], str]) -> None:
     metric = BertScore(folder("bert"), idf=True, device="cpu").fit([["the fox"], ["the dog", "a dog"]])
     ids = {word: metric.pretrained.tokenizer.convert_tokens_to_ids(word) for word in ("the", "fox", "dog")}
     assert metric._weights is not None
-    assert metric._weights[ids["the"]] == pytest.approx(log(4 / 3))
-    assert metric._weights[ids["fox"]] == pytest.approx(log(4 / 2))
-    assert metric._weights[ids["dog"]] == pytest.approx(log(4 / 3))
-    assert metric._unseen == pytest.approx(log(4))
+    assert metric._weights.known[ids["the"]] == pytest.approx(log(4 / 3))
+    assert metric._weights.known[ids["fox"]] == pytest.approx(log(4 / 2))
+    assert metric._weights.known[ids["dog"]] == pytest.approx(log(4 / 3))
+    assert metric._weights.unseen == pytest.approx(log(4))
     assert metric.context != BertScore(folder("bert"), idf=True).fit([["the fox"], ["the dog"]]).context
     with pytest.raises(HarnessError, match="expected fit"):
         BertScore(folder("bert"), idf=True).statistics(["a"], [["b"]], [None])
