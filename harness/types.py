@@ -57,6 +57,8 @@ class Example:
     """What people wrote; an empty string is an empty reference, no reference is an empty tuple."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Every other field of the data, kept for slices, clusters and reports."""
+    repeat: int = 0
+    """Which of several outputs for the same example is asked for; a system that samples takes its seed from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Output:
 
     text: str | None
     error: str | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`."""
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.error is None):
@@ -184,6 +188,11 @@ class System(ABC):
     name: str
     stored: ClassVar[bool] = False
     """True where outputs are read from a file of the user's own and need no journal and no cache."""
+    repeats: int = 1
+    """How many outputs each example gets, asked for with `Example.repeat` 0, 1, …"""
+    sampled: bool = False
+    """True where the same call would give another output (sampling without a seed): never served from the cache of
+    other runs unless the user asks for it."""
 
     @abstractmethod
     def key(self) -> str | None:
