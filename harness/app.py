@@ -108,10 +108,10 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     metrics = resolved["metrics"]
     if not metrics:
         raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
-    stats = resolved["stats"]
-    from harness.stats.intervals import check_options
+    from harness.stats.estimation import Options
 
-    check_options(**stats)
+    stats = Options(**resolved["stats"])
+    stats.check()
     return Job(
         dataset=_build(resolved["dataset"], "dataset"),
         system=_build(resolved["system"], "system"),

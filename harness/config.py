@@ -30,6 +30,7 @@ class StatsConfig:
     level: float = 0.95
     method: str = "percentile"
     seed: int = 12345
+    strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
 
 
 @dataclass

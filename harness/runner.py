@@ -26,7 +26,7 @@ import harness
 from harness import files
 from harness.config import UNKEYED, masked
 from harness.postprocess import Postprocess
-from harness.stats import intervals
+from harness.stats.estimation import Options, estimate
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
 from harness.store.cache import SqliteCache
@@ -62,7 +62,7 @@ class Job:
     metrics: Mapping[str, Metric]
     specs: Mapping[str, Mapping[str, Any]]
     """For each metric the `_target_` and options that made it, secrets masked."""
-    stats: Mapping[str, Any]
+    stats: Options
     tracker: Tracker
     key: str
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -99,9 +99,9 @@ def run(job: Job, progress: Progress) -> RunResult:
         statistics = statistics_of(metrics, examples, processed, store.stored_rows(where), progress)
         earlier = store.read_manifest(where)
         cluster = job.dataset.cluster
-        clusters = [e.metadata[cluster] for e in examples] if cluster else None
-        with progress("resampling", job.stats["resamples"] * len(statistics)) as step:
-            scores = intervals.scores(list(statistics.values()), clusters, **job.stats, advance=step.advance)
+        failed = [i for i, output in enumerate(processed) if output.error is not None]
+        with progress("resampling", job.stats.resamples) as step:
+            scores = estimate(list(statistics.values()), examples, failed, cluster, job.stats, step.advance)
         table = store.examples_table(examples, raw, processed, statistics)
         result = RunResult(
             name=name,
@@ -111,8 +111,9 @@ def run(job: Job, progress: Progress) -> RunResult:
             scores=scores,
             statistics=statistics,
             examples=table.to_pandas(),
-            failed=sum(o.error is not None for o in processed),
+            failed=len(failed),
             cluster=store.metadata_name(cluster, scores) if cluster else None,
+            strata=store.metadata_name(job.stats.strata, scores) if job.stats.strata else None,
             path=where,
         )
         result = replace(result, manifest=manifest(job, identity, result, started, earlier))
@@ -347,10 +348,11 @@ def manifest(
             "key": result.dataset_key,
             "examples": len(result.examples),
             "cluster": result.cluster,
+            "strata": result.strata,
         },
         "system": {"name": result.system, "key": identity},
         "metrics": metrics,
-        "seed": job.stats["seed"],
+        "seed": job.stats.seed,
         "harness": harness.__version__,
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "python": platform.python_version(),
