@@ -23,7 +23,9 @@ from harness.types import HarnessError, RunResult, Tracked
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
 TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
 ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml")
-INCIDENTAL = ("name", "output_dir", "group", "retry_failed", "progress")
+INCIDENTAL = (
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "progress",
+)  # fmt: skip
 """May differ when the same result is logged again; MLflow refuses a parameter of another value."""
 
 
@@ -106,7 +108,12 @@ class MlflowTracker:
         from mlflow.entities import Metric, Param, RunTag
 
         ended = _milliseconds(run.manifest["ended"])
-        values: dict[str, float | None] = {"examples": float(len(run.examples)), "failed": float(run.failed)}
+        values: dict[str, float | None] = {
+            "examples": float(run.manifest["dataset"]["examples"]),
+            "failed": float(run.failed),
+            **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
+            **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
+        }
         for name, score in run.scores.items():
             values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
         metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
@@ -187,7 +194,8 @@ def _tags(run: RunResult) -> dict[str, str]:
 
 def _note(run: RunResult) -> str:
     """The score table in Markdown, for the run's page."""
-    lines = [f"**{run.name}**: {len(run.examples)} examples, {run.failed} failed", ""]
+    lines = [f"**{run.name}**: {run.manifest['dataset']['examples']} examples, {run.failed} failed", ""]
+    lines += [f"- {warning}" for warning in run.health["warnings"]] + [""]
     lines += ["| score | estimate | low | high |", "| --- | ---: | ---: | ---: |"]
     for score in run.scores.values():
         cells = ["" if x is None else f"{x:.4f}" for x in (score.estimate, score.low, score.high)]
