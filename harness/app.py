@@ -231,7 +231,7 @@ def score(run: str, overrides: list[str], config_dir: str | None = None) -> None
     """`harness score RUN OVERRIDES…`"""
     program[:], typed[:] = _program(), ["score", run, *overrides]
     logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
-    with _interruptible():
+    with _interruptible(), initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
         _report(lambda: _score(run, overrides, config_dir), overrides)
 
 
@@ -245,24 +245,23 @@ def _score(run: str, overrides: list[str], config_dir: str | None) -> None:
     folder = find_run(run)
     stored = Stored(folder)
     config = {**stored.manifest["config"], "name": None, "output_dir": None, "group": None}
-    with initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
-        composed = compose("stored", overrides=_over_stored(config, overrides, config_dir))
-        changed = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORABLE[:4]}
-        raw = {k: OmegaConf.to_container(composed[k], resolve=False) for k in SCORABLE[:4]}
-        config.update({k: composed[k] for k in SCORABLE[4:]})
-        plan = runner.Job(
-            dataset=StoredDataset(stored),
-            system=StoredSystem(stored),
-            **_parts(changed),
-            specs=core.masked(changed["metrics"], raw["metrics"]),
-            key=core.key({**config, **changed}),
-            config={**config, **core.masked(changed, raw)},
-            name=composed.name or stored.manifest["name"],
-            output_dir=composed.output_dir,
-            command=command(),
-            source=folder,
-        )
-        print_run(runner.run(plan, bars(composed.progress)))
+    composed = compose("stored", overrides=_over_stored(config, overrides, config_dir))
+    changed = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORABLE[:4]}
+    raw = {k: OmegaConf.to_container(composed[k], resolve=False) for k in SCORABLE[:4]}
+    config.update({k: composed[k] for k in SCORABLE[4:]})
+    plan = runner.Job(
+        dataset=StoredDataset(stored),
+        system=StoredSystem(stored),
+        **_parts(changed),
+        specs=core.masked(changed["metrics"], raw["metrics"]),
+        key=core.key({**config, **changed}),
+        config={**config, **core.masked(changed, raw)},
+        name=composed.name or stored.manifest["name"],
+        output_dir=composed.output_dir,
+        command=command(),
+        source=folder,
+    )
+    print_run(runner.run(plan, bars(composed.progress)))
 
 
 def _over_stored(config: Mapping[str, Any], overrides: list[str], config_dir: str | None) -> list[str]:

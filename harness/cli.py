@@ -41,7 +41,12 @@ def _main(arguments: list[str]) -> None:
         from harness.app import run
 
         return run(arguments[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, more = parser.parse_known_args(arguments)
+    if options.call is _score and not any(word.startswith("-") for word in more):
+        options.overrides += more  # argparse takes overrides on one side of a flag only; people type them on both
+    elif more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
     from harness.types import HarnessError
 
     try:

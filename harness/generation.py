@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -129,9 +130,12 @@ def generate(
     """An output for each row. `cache`: where outputs are kept for other runs; `again`: how to retry what failed."""
     have = work.have
     rows = Counter(work.keys)
-    _kept(journal, lambda: journal.append(work.cached, None) if work.cached else None)
+    with _room(journal):
+        if work.cached:
+            journal.append(work.cached, None)
+        if work.new:
+            journal.plan(work.new)
     have.update(work.cached)
-    _kept(journal, lambda: journal.plan(work.new) if work.new else None)
     n, limit = len(work.keys), limit_of(max_failed, len(work.keys))
     failed, tokens, begun = len(work.failed()), 0, time.perf_counter()
     total = sum(map(len, work.todo))
@@ -147,7 +151,8 @@ def generate(
                 start = time.perf_counter()
                 made = dict(zip(batch, _made(system, [work.examples[key] for key in batch]), strict=True))
                 seconds = time.perf_counter() - start
-                _kept(journal, lambda made=made, seconds=seconds: journal.append(made, seconds))  # type: ignore[misc]
+                with _room(journal):
+                    journal.append(made, seconds)
                 if cache is not None:
                     cache.put(made, system.name)
                 have.update(made)
@@ -180,9 +185,10 @@ def _storable(output: Output) -> Output:
     return Output(None, f"the output holds {fault}", output.info) if fault else output
 
 
-def _kept(journal: Journal, write: Callable[[], None]) -> None:
+@contextmanager
+def _room(journal: Journal) -> Iterator[None]:
     try:
-        write()
+        yield
     except OSError as error:
         raise HarnessError(
             f"{journal.path} cannot be written ({error.strerror or error}); earlier batches are kept in it, "

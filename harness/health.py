@@ -6,7 +6,7 @@ Counted over the outputs that are scored, after postprocessing; failed examples 
 | --- | --- |
 | `empty` | have no character but white space |
 | `cut` | ended at the token limit, of those whose system says how they ended (`finish`) |
-| `loop` | end in a loop: at least three repetitions of anything, together over half of the text and 32 characters |
+| `loop` | end in a loop: the same again at least two and a half times, over half of the text and 32 characters |
 | `copied` | are their source, of those that have one |
 
 and `length_ratio`: characters of all outputs over those of their references, the mean of each example's.
@@ -69,10 +69,10 @@ def looping(text: str) -> bool:
     found = text.rfind(probe, 0, n - 1)
     while found >= 0:
         period = n - PROBE - found
-        length = max(3 * period, n // 2 + 1, LOOP)
+        length = max((5 * period + 1) // 2, n // 2 + 1, LOOP)
         if length <= n and text[n - length : n - period] == text[n - length + period :]:
             return True
-        if 3 * period > n:
+        if 5 * period > 2 * n:
             return False
         found = text.rfind(probe, 0, found + PROBE - 1)
     return False

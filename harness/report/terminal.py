@@ -94,37 +94,21 @@ def _health(health: Mapping[str, Any]) -> str:
 
 def print_dry_run(found: Sequence[Mapping[str, Any]]) -> None:
     """What runs would do, a row each, with a total where there are several."""
-    fields = (
-        "examples",
-        "outputs",
-        "journal",
-        "cached",
-        "generate",
-        "input_tokens",
-        "output_tokens",
-        "seconds",
-        "cost",
-    )
-    heads = (
-        "examples",
-        "outputs",
-        "in the journal",
-        "cached",
-        "to generate",
-        "tokens in",
-        "tokens out",
-        "time",
-        "cost",
-    )
+    counted = {"examples": "examples", "outputs": "outputs", "journal": "in the journal", "cached": "cached"}
+    counted |= {"generate": "to generate", "input_tokens": "tokens in", "output_tokens": "tokens out"}
+    priced = any(one["cost"] is not None for one in found)
+    heads = [*counted.values(), "time", *(["cost"] if priced else [])]
     table = _table(("run", "left"), *((head, "right") for head in heads))
     total: dict[str, Any] = {
         field: None if any(one[field] is None for one in found) else sum(one[field] for one in found)
-        for field in fields
+        for field in (*counted, "seconds", "cost")
     }
     for name, one in [*((one["name"], one) for one in found), *([("total", total)] if len(found) > 1 else [])]:
-        counts = ["unknown" if one[field] is None else f"{one[field]:,}" for field in fields[:7]]
-        time = "unknown" if one["seconds"] is None else str(timedelta(seconds=round(one["seconds"])))
-        table.add_row(name, *counts, time, "unknown" if one["cost"] is None else f"{one['cost']:.2f}")
+        cells = ["unknown" if one[field] is None else f"{one[field]:,}" for field in counted]
+        cells.append("unknown" if one["seconds"] is None else str(timedelta(seconds=round(one["seconds"]))))
+        if priced:
+            cells.append("unknown" if one["cost"] is None else f"{one['cost']:.2f}")
+        table.add_row(name, *cells)
     out = console()
     out.print(table)
     out.print("A dry run: nothing was generated or written. Tokens, time and cost are estimates.", style="dim")

@@ -98,7 +98,8 @@ class Journal:
             | ({"info": dict(output.info)} if output.info else {})
             for key, output in outputs.items()
         ]
-        end = {"cached": True} if seconds is None else {"seconds": round(seconds, 6)}
+        seconds = None if seconds is None else round(seconds, 6)
+        end = {"cached": True} if seconds is None else {"seconds": seconds}
         self._append([*lines, {"batch": len(lines), **end}])
         self.content.add(outputs, seconds)
 

@@ -53,6 +53,11 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
         logged = [run.data.metrics[key] for key in (name, f"{name}/ci_low", f"{name}/ci_high")]
         assert logged == [score["estimate"], score["low"], score["high"]]
     assert run.data.metrics["examples"] == 4
+    assert run.data.metrics["failed"] == 0
+    assert run.data.metrics["health/empty"] == 0
+    assert run.data.metrics["health/length_ratio"] == pytest.approx(0.91, abs=0.01)
+    assert "health/cut" not in run.data.metrics  # not known of a file
+    assert run.data.metrics["generation/generated"] == 0
     assert run.info.run_name == "dev-good"
     assert run.info.status == "FINISHED"
     assert run.data.params["metrics.bleu.tokenize"] == "13a"
