@@ -23,6 +23,8 @@ PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "
 
 def manifest(
     result: RunResult,
+    examples: int,
+    repeats: int,
     config: Mapping[str, Any],
     keys: Mapping[str, str | None],
     digests: Mapping[str, str],
@@ -47,10 +49,10 @@ def manifest(
         "dataset": {
             "name": result.dataset,
             "key": result.dataset_key,
-            "examples": int((result.examples["repeat"] == 0).sum()),
+            "examples": examples,
             "cluster": result.cluster,
         },
-        "system": {"name": result.system, "key": keys["system"]},
+        "system": {"name": result.system, "key": keys["system"], "repeats": repeats},
         "metrics": metrics,
         "health": result.health,
         "generation": dict(generation),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,13 @@ def run(job: Job, progress: Progress) -> RunResult:
             if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
                 log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
         facts = original["generation"] if original else generation.facts(journal.content, raw, job.system.price)
-        told = made_by.manifest(result, job.config, keys, digests, facts, job.group, started, earlier)
-        result = replace(result, manifest=told)
+        told = made_by.manifest(
+            result, len(examples), job.system.repeats, job.config, keys, digests, facts, job.group, started, earlier
+        )
+        result.manifest.update(told)
         store.write(where, contents, yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True), told)
         with progress("logging", 0):
-            result = tracked(job, result)
+            tracked(job, result)
     _check_failed(job, result, where)
     return result
 
@@ -213,6 +215,8 @@ def scored(
 
 def _check_failed(job: Job, result: RunResult, where: Path) -> None:
     """Ends the command where too many outputs failed; the run folder is there."""
+    if not result.failed:
+        return
     n = len(result.examples)
     failed = [Output(None, error) for error in result.examples["error"] if isinstance(error, str)]
     if len(failed) == n:
@@ -336,8 +340,8 @@ def _identity(metric: Metric, signature: Signature) -> list[Any]:
     return [made_by.source(metric), metric.version, metric.columns, dict(signature.definition), metric.context]
 
 
-def tracked(job: Job, result: RunResult) -> RunResult:
-    """Logs the run; whatever goes wrong there costs a warning, never the result."""
+def tracked(job: Job, result: RunResult) -> None:
+    """Logs the run, into its manifest too; whatever goes wrong there costs a warning, never the result."""
     assert result.path is not None
     try:
         place = job.tracker.log(result, job.group)
@@ -350,11 +354,11 @@ def tracked(job: Job, result: RunResult) -> RunResult:
             error,
             result.path,
         )
-        return result
+        return
     if place is None:
-        return result
+        return
     logged = {"run_id": place.run_id, "uri": masked(place.uri), "where": masked(place.where)}
     known = [*(run_id for run_id in result.manifest["mlflow_run_ids"] if run_id != place.run_id), place.run_id]
-    result = replace(result, manifest={**result.manifest, "mlflow": logged, "mlflow_run_ids": known})
-    store.write_manifest(result.path or Path(), result.manifest)
-    return result
+    if (result.manifest["mlflow"], result.manifest["mlflow_run_ids"]) != (logged, known):
+        result.manifest.update({"mlflow": logged, "mlflow_run_ids": known})
+        store.write_manifest(result.path, result.manifest)

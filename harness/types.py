@@ -172,6 +172,25 @@ class RunResult:
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/health.py defines them."""
 
 
+class _Late:
+    """A field that may be given as a function, which is called when the field is first read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        value = instance.__dict__[self.name]
+        if callable(value):
+            value = instance.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+setattr(RunResult, "examples", _Late("examples"))  # noqa: B010  pandas takes long to import: only where it is needed
+
+
 # ---------------------------------------------------------------- seams
 
 

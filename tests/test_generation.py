@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import harness
@@ -55,7 +54,14 @@ def test_each_ingredient_of_a_key(made_up: Path, cli: Cli) -> None:
     base = ("system.model=weights.bin",)
     assert fresh(cli, *base) == ALL
     assert fresh(cli, *base) == []
-    for nothing in ("metrics=[bleu,chrf]", "postprocess=strip", "stats.seed=1", "name=other", "limit=2", "system.batch=1"):
+    for nothing in (
+        "metrics=[bleu,chrf]",
+        "postprocess=strip",
+        "stats.seed=1",
+        "name=other",
+        "limit=2",
+        "system.batch=1",
+    ):
         assert fresh(cli, *base, nothing) == [], nothing
     for everything in ("system.prompt=Sum up:", "system.temperature=0.5", "system.revision=v2"):
         assert sorted(fresh(cli, *base, everything)) == sorted(ALL), everything
@@ -66,7 +72,9 @@ def test_each_ingredient_of_a_key(made_up: Path, cli: Cli) -> None:
     assert fresh(cli, *base) == []
     write_jsonl(made_up / "dev.jsonl", [*ROWS[:3], {**ROWS[3], "source": "another"}])
     assert fresh(cli, *base) == ["d"]
-    write_jsonl(made_up / "dev.jsonl", [*ROWS[:3], {**ROWS[3], "source": "another", "references": ["changed"], "id": "e"}])
+    write_jsonl(
+        made_up / "dev.jsonl", [*ROWS[:3], {**ROWS[3], "source": "another", "references": ["changed"], "id": "e"}]
+    )
     assert fresh(cli, *base) == []  # the system sees neither references nor id
 
 
@@ -112,7 +120,11 @@ def test_repeats_never_collide(made_up: Path, cli: Cli) -> None:
 
 
 def test_repeats_of_stored_predictions(files: Path, cli: Cli) -> None:
-    rows = [{"id": r["id"], "repeat": k, "output": f"{text} {k}"} for k in (1, 0) for r, text in zip(ROWS, GOOD, strict=True)]
+    rows = [
+        {"id": r["id"], "repeat": k, "output": f"{text} {k}"}
+        for k in (1, 0)
+        for r, text in zip(ROWS, GOOD, strict=True)
+    ]
     write_jsonl(files / "twice.jsonl", rows)
     arguments = ("run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=bleu", "tracking=none")
     called = cli(*arguments, "system.path=twice.jsonl")
@@ -173,14 +185,23 @@ def test_show_and_prune_the_cache(made_up: Path, cli: Cli) -> None:
     fresh(cli)
     shown = cli("cache")
     assert shown.code == 0
-    assert [line.split()[:2] for line in shown.out.splitlines()[1:4]] == [["outputs", "4"], ["made-up", "4"], ["embeddings", "0"]]
+    assert [line.split()[:2] for line in shown.out.splitlines()[1:4]] == [
+        ["outputs", "4"],
+        ["made-up", "4"],
+        ["embeddings", "0"],
+    ]
     kept = cli("cache", "--prune", "--older-than", "1d", "--max-size", "2GB")
     assert kept.err == "0 entries removed\n"
     pruned = cli("cache", "--prune", "--max-size", "0.2KB")
     assert pruned.err == "3 entries removed\n"
     assert len(fresh(cli, "metrics=chrf")) == 3
     assert cli("cache", "--clear").err == "4 entries removed\n"
-    for wrong in (("--prune",), ("--max-size", "2GB"), ("--prune", "--max-size", "2"), ("--prune", "--older-than", "x")):
+    for wrong in (
+        ("--prune",),
+        ("--max-size", "2GB"),
+        ("--prune", "--max-size", "2"),
+        ("--prune", "--older-than", "x"),
+    ):
         assert cli("cache", *wrong).code == 2
 
 
@@ -335,7 +356,9 @@ def test_a_full_disk(made_up: Path, cli: Cli) -> None:
     done = len(calls())
     assert 10 <= done < 20
     assert not Path("full/scores.json").exists()
-    assert len(fresh(cli, "system.size=10000", "output_dir=full", "cache=none")) == 20 - done + 2  # the batch in flight again
+    assert (
+        len(fresh(cli, "system.size=10000", "output_dir=full", "cache=none")) == 20 - done + 2
+    )  # the batch in flight again
     Path("calls.txt").unlink()
     assert len(fresh(cli, "system.size=10000", "output_dir=whole", "cache=none")) == 20
     assert same("full", "whole")
@@ -362,7 +385,9 @@ def test_a_secret_is_not_in_the_command(monkeypatch: pytest.MonkeyPatch) -> None
     from harness import app
 
     monkeypatch.setattr(app, "program", ["harness"])
-    monkeypatch.setattr(app, "typed", ["run", "system.api_key=s1", "tracking.uri=http://me:s2@host", "system.prompt=a=b c"])
+    monkeypatch.setattr(
+        app, "typed", ["run", "system.api_key=s1", "tracking.uri=http://me:s2@host", "system.prompt=a=b c"]
+    )
     assert app.command() == "harness run 'system.api_key=***' 'tracking.uri=http://***@host' 'system.prompt=a=b c'"
 
 

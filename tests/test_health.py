@@ -75,7 +75,14 @@ def test_shares() -> None:
     rows = [Example(f"{i}", source, references) for i, (source, references) in enumerate([
         ("one", ("12345", "123")), ("two", ("1234",)), (None, ("1234",)), ("four", ("1234",)), ("five", ()), ("six", ("1",)),
     ])]  # fmt: skip
-    outputs = [Output("one "), Output(" "), Output("12345678"), Output("la " * 20), Output("five"), Output(None, "failed")]
+    outputs = [
+        Output("one "),
+        Output(" "),
+        Output("12345678"),
+        Output("la " * 20),
+        Output("five"),
+        Output(None, "failed"),
+    ]
     found = health(rows, outputs, ["stop", "length", None, "length", "stop", "length"])
     assert found["empty"] == 1 / 5
     assert found["cut"] == 2 / 4  # of those that say how they ended and did not fail
@@ -101,9 +108,20 @@ def test_what_cannot_be_known_is_none() -> None:
 def test_in_the_table_and_the_folder(files: Path, cli: Cli) -> None:
     rows = [{"id": row["id"], "output": text} for row, text in zip(ROWS, [*GOOD[:3], " "], strict=True)]
     write_jsonl(files / "some.jsonl", rows)
-    called = cli("run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=some.jsonl", "metrics=bleu", "tracking=none")
+    called = cli(
+        "run",
+        "dataset=file",
+        "dataset.path=dev.jsonl",
+        "system=predictions",
+        "system.path=some.jsonl",
+        "metrics=bleu",
+        "tracking=none",
+    )
     assert called.code == 0, called.err
-    assert "outputs     25.0% empty, 0.0% in a loop, 0.0% identical to the source, 0.69 times the references' length" in called.out
+    assert (
+        "outputs     25.0% empty, 0.0% in a loop, 0.0% identical to the source, 0.69 times the references' length"
+        in called.out
+    )
     assert "warning     25.0% of the outputs are empty: see raw_output" in called.out
     (folder,) = Path("runs/harness").iterdir()
     stored = json.loads((folder / "scores.json").read_text())["health"]

@@ -15,7 +15,12 @@ from tests.conftest import write_jsonl
 from tests.made_up import ARGUMENTS, install
 
 KILLS, EXAMPLES, REPEATS, BATCH = 20, 60, 2, 4
-OPTIONS = (f"system.repeats={REPEATS}", f"system.batch={BATCH}", "system.seconds=0.004", "metrics=[exact_match,token_f1]")
+OPTIONS = (
+    f"system.repeats={REPEATS}",
+    f"system.batch={BATCH}",
+    "system.seconds=0.004",
+    "metrics=[exact_match,token_f1]",
+)
 
 
 def run(folder: str) -> None:
@@ -40,7 +45,7 @@ def called(folder: Path) -> list[tuple[str, str, str]]:
 def test_twenty_kills(tmp_path: Path) -> None:
     """The system's output depends on its batch, so any other composition of a batch would show in every file."""
     chance = random.Random(6)
-    words = "the cat sat on a mat and it rained all night over the old town".split()
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "it", "rained", "all", "night", "over", "the", "old", "town"]
     texts = [" ".join(chance.choices(words, k=chance.randint(1, 30))) for _ in range(EXAMPLES)]
     rows = [{"id": f"{i}", "source": f"{text} {i}", "references": [text]} for i, text in enumerate(texts)]
     for name in ("killed", "whole"):
@@ -50,7 +55,9 @@ def test_twenty_kills(tmp_path: Path) -> None:
     killed = tmp_path / "killed"
     # processes are forked from one that has imported everything, so that a start takes no seconds
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.test_killed", "harness.app", "harness.runner", "harness.metrics.squad", "pandas", "pyarrow.parquet"])
+    context.set_forkserver_preload(
+        ["tests.test_killed", "harness.app", "harness.runner", "harness.metrics.squad", "pandas", "pyarrow.parquet"]
+    )
 
     total = EXAMPLES * REPEATS
     for attempt in range(KILLS):

@@ -23,7 +23,14 @@ def stored(files: Path, cli: Cli) -> Path:
     """A run with repeats, a failure and metadata of every kind, and the folder that holds nothing but a copy of it."""
     install(files)
     rows = [
-        {**row, "chrf": i, "nested": {"deep": [i]}, "output": "mine", "mixed": i if i % 2 else "x", "list": ["a", "b"][:i]}
+        {
+            **row,
+            "chrf": i,
+            "nested": {"deep": [i]},
+            "output": "mine",
+            "mixed": i if i % 2 else "x",
+            "list": ["a", "b"][:i],
+        }
         for i, row in enumerate(ROWS)
     ]
     write_jsonl(files / "dev.jsonl", rows)

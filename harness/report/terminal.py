@@ -79,9 +79,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
 
 
 def _count(run: RunResult) -> str:
-    repeats = int(run.examples["repeat"].max()) + 1
-    n = len(run.examples) // repeats
-    return f"{n} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
+    repeats = run.manifest["system"]["repeats"]
+    return f"{run.manifest['dataset']['examples']} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
 
 
 def _health(health: Mapping[str, Any]) -> str:

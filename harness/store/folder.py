@@ -17,13 +17,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness import files
 from harness.store import atomic
 from harness.types import Array, Example, HarnessError, Metric, Output, RunResult, Score, Signature, Statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = 1
 COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
@@ -228,17 +231,29 @@ def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
     path = folder / "statistics.parquet"
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # read_table would import pandas
+            table = file.read()
         described = json.loads(table.schema.metadata[b"harness"])["metrics"]
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise HarnessError(f"{path} cannot be read ({error}); expected the statistics of a run") from None
     rows = {
-        name: np.column_stack(
-            [table.column(f"{name}:{c}").to_numpy().astype(np.float64) for c in one["columns"]]
-        ).reshape(-1, len(one["columns"]))
+        name: np.column_stack([_floats(table.column(f"{name}:{c}")) for c in one["columns"]]).reshape(
+            -1, len(one["columns"])
+        )
         for name, one in described.items()
     }
     return described, rows
+
+
+def _floats(column: Any) -> Array:
+    """An Arrow column of float64 (n,), NaN where null; Arrow's own way imports pandas, which takes long."""
+    array = column.combine_chunks()
+    there, values = array.buffers()
+    found = np.frombuffer(values, np.float64, len(array), array.offset * 8).copy()
+    if there is not None:
+        bits = np.unpackbits(np.frombuffer(there, np.uint8), bitorder="little")
+        found[bits[array.offset : array.offset + len(array)] == 0] = np.nan
+    return found
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -252,8 +267,6 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def read(folder: Path, build: Build) -> RunResult:
     """A stored run; `build` makes a metric from its `_target_` and options."""
-    import pandas as pd
-
     manifest = read_manifest(folder)
     missing = [n for n in ("scores.json", "examples.parquet", "statistics.parquet") if not (folder / n).exists()]
     if manifest is None or missing:
@@ -283,13 +296,19 @@ def read(folder: Path, build: Build) -> RunResult:
         system=manifest["system"]["name"],
         scores={name: Score(name=name, **{"note": None, **score}) for name, score in stored["scores"].items()},
         statistics=statistics,
-        examples=pd.read_parquet(folder / "examples.parquet"),
+        examples=lambda: _read_examples(folder),  # type: ignore[arg-type]  # read when it is looked at
         failed=stored["failed"],
         cluster=manifest["dataset"]["cluster"],
         manifest=manifest,
         path=folder,
         health=stored.get("health", {}),
     )
+
+
+def _read_examples(folder: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(folder / "examples.parquet")
 
 
 def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -49,6 +50,12 @@ class MlflowTracker:
 
     def log(self, run: RunResult, group: str | None) -> Tracked:
         """Logs a stored run; raises whatever MLflow raises, for the caller to turn into a warning."""
+        assert run.path is not None
+        result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
+        where = {"harness.key": run.manifest["key"], "harness.result": result}
+        known = run.manifest["mlflow"]
+        if known is not None and _logged(self.uri, self.experiment, known["run_id"], where, group):
+            return Tracked(known["run_id"], self.uri, known["where"])
         _reachable(self.uri)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         from mlflow import MlflowClient
@@ -61,9 +68,6 @@ class MlflowTracker:
             client = MlflowClient(tracking_uri=self.uri)
             experiment = self._experiment(client)
             parent = self._parent(client, experiment, group) if group else None
-        assert run.path is not None
-        result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
-        where = {"harness.key": run.manifest["key"], "harness.result": result}
         if parent:
             where["mlflow.parentRunId"] = parent
         run_id, finished = _find(client, experiment, where)
@@ -148,6 +152,38 @@ def _first(uri: str) -> Iterator[None]:
     with open(uri.removeprefix("sqlite:///") + ".lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+LOGGED = """
+select 1 from runs join experiments using (experiment_id)
+where run_uuid = ? and experiments.name = ? and runs.status = 'FINISHED'
+    and runs.lifecycle_stage = 'active' and experiments.lifecycle_stage = 'active'
+"""
+PARENT = """
+select 1 from tags as child join runs on runs.run_uuid = child.value join tags as own on own.run_uuid = child.value
+where child.run_uuid = ? and child.key = 'mlflow.parentRunId' and runs.lifecycle_stage = 'active'
+    and own.key = 'harness.group' and own.value = ?
+"""
+
+
+def _logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], group: str | None) -> bool:
+    """Whether a SQLite store has the finished run with these tags; asked of SQLite, as importing MLflow takes seconds.
+
+    False where that cannot be known: then MLflow is asked.
+    """
+    if not uri.startswith("sqlite:///"):
+        return False
+    try:
+        path = Path(uri.removeprefix("sqlite:///")).absolute().as_uri()
+        with closing(sqlite3.connect(f"{path}?mode=ro", uri=True, timeout=5)) as store:
+            found = dict(store.execute("select key, value from tags where run_uuid = ?", (run_id,)))
+            return (
+                all(found.get(name) == value for name, value in tags.items())
+                and store.execute(LOGGED, (run_id, experiment)).fetchone() is not None
+                and (group is None or store.execute(PARENT, (run_id, group)).fetchone() is not None)
+            )
+    except sqlite3.Error:  # no such file, or the tables of another MLflow
+        return False
 
 
 def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | None, bool]:
