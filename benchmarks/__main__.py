@@ -12,7 +12,7 @@ from pathlib import Path
 import sacrebleu
 
 import harness
-from benchmarks import lexical, neural
+from benchmarks import lexical, neural, resume
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 PAIRS, RESAMPLES = 2000, 1000
@@ -78,6 +78,7 @@ Machines are noisy: read ratios, not seconds.
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
         "others": ("Intervals and comparisons", others),
+        "resume": ("Resume", resume.tables),
     }
     _, *before = PAGE.read_text().split("\n## ") if PAGE.exists() else [""]
     parts = dict(part.split("\n", 1) for part in before)
