@@ -121,18 +121,21 @@ def _with_options(name: str, options: Mapping[str, Any] | None) -> dict[str, Any
 def load_run(path: str | Path) -> RunResult:
     """A stored run: `.scores`, `.examples` (pandas), `.statistics`. `path` is a run folder, the name of a run below
     runs/ (the newest of that name) or an MLflow run id."""
+    return store.read(find_run(path), config.build)
+
+
+def find_run(path: str | Path) -> Path:
+    """The folder of a stored run."""
     folder = Path(path)
     if not _exists(folder / "manifest.json"):
         found = store.find(runner.RUNS, str(path)) if runner.RUNS.is_dir() else None
-        if found is None and _exists(folder):
-            return store.read(folder, config.build)  # says what is missing
-        if found is None:
+        if found is None and not _exists(folder):
             raise HarnessError(
                 f"there is no run {str(path)!r}; expected a run folder, the name of a finished run below "
                 f"{runner.RUNS.absolute()}, or its MLflow run id"
             )
-        folder = found
-    return store.read(folder, config.build)
+        folder = found or folder  # where it is read, it is said what is missing
+    return folder
 
 
 def _exists(path: Path) -> bool:

@@ -1,18 +1,24 @@
 """`harness run` as a Hydra application: composes, checks, builds the job, hands it to the runner.
 
+`harness score` composes too: the stored run's config takes the place of conf/config.yaml, overrides go on top.
+
 Hydra reports errors with tracebacks of its own making; here every error passes `_report`, which turns what a user can
 mend into one message, a misspelt name with the nearest valid one.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
+import shlex
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,6 +26,7 @@ from typing import Any, cast
 
 import hydra
 import hydra._internal.utils as hydra_utils
+from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -34,20 +41,59 @@ from harness import config as core
 from harness.files import digest
 from harness.types import HarnessError
 
+program: list[str] = []
+typed: list[str] = []
+"""The command as it was typed, to be shown where it should be typed again: program, and what came after it."""
+
 
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
+    program[:], typed[:] = _program(), ["run", *arguments]
     logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
     store = ConfigStore.instance()
     store.store(name="core", node=core.Config)
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
-    sys.argv = ["harness run", *_flags_first(arguments)]
+    flagged = ["dry_run=true" if argument == "--dry-run" else argument for argument in arguments]
+    sys.argv = ["harness run", *_flags_first(flagged)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
     try:
-        _report(main, arguments)
-        sys.exit(Sweep.end())
+        with _interruptible():
+            _report(main, arguments)
+            sys.exit(Sweep.end())
     finally:
         Sweep.clean()
+
+
+def _program() -> list[str]:
+    return ["python", "-m", "harness"] if Path(sys.argv[0]).name == "__main__.py" else ["harness"]
+
+
+def command() -> str:
+    """The command as it was typed, quoted for a shell; secrets are masked, as everywhere."""
+    words = []
+    for word in typed:
+        name, equals, value = word.partition("=")
+        words.append(f"{name}={core.masked({name.rpartition('.')[2]: value}).popitem()[1]}" if equals else word)
+    return shlex.join([*program, *words]) if words else "the same command"
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """The first Ctrl-C ends the command in good order, the second at once."""
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, before)
 
 
 VALUED = (
@@ -74,25 +120,58 @@ def _task(composed: DictConfig) -> str | None:
 
     hydra_config = HydraConfig.get()
     many = hydra_config.mode == RunMode.MULTIRUN
+    if composed.dry_run:
+        _dry_run(composed, many)
+        return None
     try:
         result = runner.run(job(composed, many), bars(composed.progress))
     except HarnessError as error:
-        if os.environ.get("HYDRA_FULL_ERROR") == "1":
-            raise
-        print(f"harness: {error}", file=sys.stderr)
-        if not many:
-            sys.exit(1)
-        # the other cells go on, maybe on other machines; raising would make Hydra print the overrides, secrets and all
-        sweep = Path(hydra_config.sweep.dir)
-        sweep.mkdir(parents=True, exist_ok=True)
-        (sweep / f"{hydra_config.job.num}.failed").write_text(str(error))
+        _cell_failed(error, hydra_config)
         return None
     print_run(result, scores=not many)
     return str(result.path)
 
 
+def _cell_failed(error: HarnessError, hydra_config: Any) -> None:
+    """Says why; alone the cell ends the command, of several the others go on, maybe on other machines."""
+    if os.environ.get("HYDRA_FULL_ERROR") == "1":
+        raise error
+    print(f"harness: {error}", file=sys.stderr)
+    if hydra_config.mode != RunMode.MULTIRUN:
+        sys.exit(1)
+    # raising would make Hydra print the overrides, secrets and all
+    sweep = Path(hydra_config.sweep.dir)
+    sweep.mkdir(parents=True, exist_ok=True)
+    (sweep / f"{hydra_config.job.num}.failed").write_text(str(error))
+
+
+def _dry_run(composed: DictConfig, many: bool) -> None:
+    """Says what a cell would do; those of a multirun are shown together at its end."""
+    from dataclasses import asdict
+
+    from harness.dryrun import estimate
+    from harness.report.progress import bars
+    from harness.report.terminal import print_dry_run
+
+    try:
+        found = asdict(estimate(job(composed, many), bars(composed.progress)))
+    except HarnessError as error:
+        _cell_failed(error, HydraConfig.get())
+        return
+    if many:
+        sweep = Path(HydraConfig.get().sweep.dir)
+        sweep.mkdir(parents=True, exist_ok=True)
+        (sweep / f"{HydraConfig.get().job.num}.dry").write_text(json.dumps(found))
+    else:
+        print_dry_run([found])
+
+
+PASSED = ("name", "limit", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb")
+
+
 def job(composed: DictConfig, many: bool = False) -> Any:
     """The job that a composed config describes, after all checks."""
+    from harness.generation import CACHE, limit_of
     from harness.runner import Job
 
     for key in sorted(OmegaConf.missing_keys(composed)):
@@ -105,32 +184,110 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     resolved = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(resolved, dict)
     config = core.masked(resolved, raw)
-    metrics = resolved["metrics"]
-    if not metrics:
-        raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
-    from harness.stats.estimation import Options
-
-    stats = Options(**resolved["stats"])
-    stats.check()
+    limit_of(resolved["max_failed"], 1)
+    if resolved["cache"] not in CACHE:
+        raise HarnessError(f"cache={resolved['cache']}; expected one of {', '.join(CACHE)}")
+    parts = _parts(resolved)
     return Job(
         dataset=_build(resolved["dataset"], "dataset"),
         system=_build(resolved["system"], "system"),
-        postprocess=_build(resolved["postprocess"], "postprocess"),
-        metrics={name: _build(spec, f"metrics.{name}") for name, spec in metrics.items()},
+        **parts,
         specs=config["metrics"],
-        stats=stats,
-        tracker=_build(resolved["tracking"], "tracking"),
         key=core.key(cast(dict[str, Any], resolved)),
         config=config,
         many=many,
-        **{k: resolved[k] for k in ("name", "limit", "output_dir", "group", "retry_failed")},
+        command=command(),
+        **{k: resolved[k] for k in PASSED},
     )
+
+
+def _parts(resolved: Mapping[Any, Any]) -> dict[str, Any]:
+    """What of a job decides how outputs are scored and where that is logged."""
+    from harness.stats.estimation import Options
+
+    if not resolved["metrics"]:
+        raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
+    stats = Options(**resolved["stats"])
+    stats.check()
+    return {
+        "postprocess": _build(resolved["postprocess"], "postprocess"),
+        "metrics": {name: _build(spec, f"metrics.{name}") for name, spec in resolved["metrics"].items()},
+        "stats": stats,
+        "tracker": _build(resolved["tracking"], "tracking"),
+    }
 
 
 def _build(spec: Any, where: str) -> Any:
     if not isinstance(spec, Mapping) or "_target_" not in spec:
         raise HarnessError(f"{where} has no _target_; expected the name of a class, as in the files of conf/")
     return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where)
+
+
+# ---------------------------------------------------------------- scoring a stored run
+
+SCORABLE = ("metrics", "postprocess", "stats", "tracking", "name", "output_dir", "progress")
+
+
+def score(run: str, overrides: list[str], config_dir: str | None = None) -> None:
+    """`harness score RUN OVERRIDES…`"""
+    program[:], typed[:] = _program(), ["score", run, *overrides]
+    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
+    with _interruptible(), initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
+        _report(lambda: _score(run, overrides, config_dir), overrides)
+
+
+def _score(run: str, overrides: list[str], config_dir: str | None) -> None:
+    from harness import runner
+    from harness.api import find_run
+    from harness.report.progress import bars
+    from harness.report.terminal import print_run
+    from harness.store.rescored import Stored, StoredDataset, StoredSystem
+
+    folder = find_run(run)
+    stored = Stored(folder)
+    config = {**stored.manifest["config"], "name": None, "output_dir": None, "group": None}
+    composed = compose("stored", overrides=_over_stored(config, overrides, config_dir))
+    changed = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORABLE[:4]}
+    raw = {k: OmegaConf.to_container(composed[k], resolve=False) for k in SCORABLE[:4]}
+    config.update({k: composed[k] for k in SCORABLE[4:]})
+    plan = runner.Job(
+        dataset=StoredDataset(stored),
+        system=StoredSystem(stored),
+        **_parts(changed),
+        specs=core.masked(changed["metrics"], raw["metrics"]),
+        key=core.key({**config, **changed}),
+        config={**config, **core.masked(changed, raw)},
+        name=composed.name or stored.manifest["name"],
+        output_dir=composed.output_dir,
+        command=command(),
+        source=folder,
+    )
+    print_run(runner.run(plan, bars(composed.progress)))
+
+
+def _over_stored(config: Mapping[str, Any], overrides: list[str], config_dir: str | None) -> list[str]:
+    """Puts a stored config where Hydra composes from; the overrides, chosen metrics beside the stored ones."""
+    store = ConfigStore.instance()
+    store.store(name="core", node=core.Config)
+    for group in ("metrics", "postprocess", "stats", "tracking"):
+        for name in ("_stored", "_kept"):  # before and after what is chosen: the order and the options that were there
+            store.store(group=group, name=name, node=config[group])
+    defaults: list[Any] = ["core", {"metrics": ["_stored"]}]
+    defaults += [{group: "_stored"} for group in ("postprocess", "stats", "tracking")]
+    store.store(name="stored", node={"defaults": [*defaults, "_self_"]})
+    found = [f"hydra.searchpath=[file://{Path(config_dir).absolute()}]"] if config_dir else []
+    for text, override in zip(overrides, OverridesParser.create().parse_overrides(overrides), strict=True):
+        part = override.key_or_group.partition(".")[0]
+        if part not in SCORABLE:
+            raise HarnessError(
+                f"{text}: harness score generates nothing, so {part} stays as it is; expected {', '.join(SCORABLE)}"
+            )
+        if override.key_or_group == "metrics" and not override.is_delete():
+            chosen = override.value()
+            names = chosen if isinstance(chosen, list) else [chosen]
+            text = f"metrics=[_stored,{','.join(map(str, names))},_kept]"
+        found.append(text)
+    return found
 
 
 class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
@@ -151,6 +308,8 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         """Prints the table; the exit code."""
         if cls.started is None:
             return 0
+        if cls.started[0].dry_run:
+            return cls._end_of_dry_run(Path(cls.started[0].hydra.sweep.dir))
         from harness.api import load_run
         from harness.report.terminal import print_compare_command, print_summary
         from harness.runner import RUNS
@@ -174,14 +333,24 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             print(f"harness: {failed} of {failed + len(folders)} runs failed, see above", file=sys.stderr)
         return 1 if failed else 0
 
+    @staticmethod
+    def _end_of_dry_run(folder: Path) -> int:
+        from harness.report.terminal import print_dry_run
+
+        found = sorted(folder.glob("*.dry"), key=lambda path: int(path.stem))
+        if found:
+            print_dry_run([json.loads(path.read_text()) for path in found])
+        return 1 if list(folder.glob("*.failed")) else 0
+
     @classmethod
     def clean(cls) -> None:
         """Removes the sweep's folder: Hydra's copy of the config there is not masked."""
         if cls.started is not None:
             folder, cls.started = Path(cls.started[0].hydra.sweep.dir), None
             shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):
+            with suppress(OSError):  # kept where there is something else in them
                 folder.parent.rmdir()
+                folder.parent.parent.rmdir()
 
 
 # ---------------------------------------------------------------- errors
@@ -193,7 +362,8 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
         return func()
     except KeyboardInterrupt:
         print(
-            "\nharness: interrupted; every finished batch is kept, the same command goes on from here", file=sys.stderr
+            f"\nharness: interrupted; every finished batch is kept. To go on from here:\n  {command()}",
+            file=sys.stderr,
         )
         sys.exit(130)
     except Exception as error:
@@ -244,11 +414,12 @@ def _valid_names(wrong: str, arguments: list[str]) -> list[str]:
     overrides = [a for a in arguments if not a.startswith("-") and "=" in a]
     kept = [a for a in overrides if not a.lstrip("+~").startswith((wrong + "=", wrong + "@"))]
     parser = OverridesParser.create()
+    primary = "stored" if typed[:1] == ["score"] else "config"
     try:
         single = [a for a, o in zip(kept, parser.parse_overrides(kept), strict=True) if not o.is_sweep_override()]
-        composed = loader.compose_config("config", single, run_mode=RunMode.RUN, with_log_configuration=False)
+        composed = loader.compose_config(primary, single, run_mode=RunMode.RUN, with_log_configuration=False)
     except (HydraException, OmegaConfBaseException):
-        composed = loader.compose_config("config", [], run_mode=RunMode.RUN, with_log_configuration=False)
+        composed = loader.compose_config(primary, [], run_mode=RunMode.RUN, with_log_configuration=False)
     tree = OmegaConf.to_container(composed, resolve=False)
     assert isinstance(tree, dict)
     tree.pop("hydra", None)

@@ -11,6 +11,9 @@ EPILOG = """examples
   harness run                                                   a baseline on the embedded data set
   harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
   harness run --multirun system=lead,lexrank metrics=lexical    several systems, one run each
+  harness run --dry-run system=smollm2                          what would be generated, how long, at what cost
+  harness score dev-sysA 'metrics=[chrf,ter]'                   more metrics on a stored run, nothing generated
+  harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
   harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
@@ -40,7 +43,12 @@ def _main(arguments: list[str]) -> None:
         from harness.app import run
 
         return run(arguments[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, more = parser.parse_known_args(arguments)
+    if options.call is _score and not any(word.startswith("-") for word in more):
+        options.overrides += more  # argparse takes overrides on one side of a flag only; people type them on both
+    elif more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
     from harness.types import HarnessError
 
     try:
@@ -66,6 +74,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
+
+    score = commands.add_parser(
+        "score",
+        help="score a stored run again: more metrics, other postprocessing or intervals; nothing is generated",
+        description="Scores a stored run by its config with OVERRIDES on top, into a run folder of its own. Chosen "
+        "metrics are added to those of the run, ~metrics.NAME takes one away; nothing but the run folder is needed.",
+    )
+    score.add_argument("run", metavar="RUN", help="a run folder, a run's name (the newest) or MLflow run id")
+    score.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="OVERRIDE",
+        help="metrics=[chrf,ter] metrics.bleu.tokenize=zh postprocess=chat",
+    )
+    score.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
+    score.set_defaults(call=_score)
+
+    cache = commands.add_parser("cache", help="show or prune what runs below runs/ share: outputs and embeddings")
+    cache.add_argument("--prune", action="store_true", help="remove what --older-than and --max-size say")
+    cache.add_argument("--max-size", metavar="SIZE", help="with --prune: 2GB, 500MB; embeddings go first, then outputs")
+    cache.add_argument("--older-than", metavar="AGE", help="with --prune: what was not used for 30d, 12h")
+    cache.add_argument("--clear", action="store_true", help="remove everything")
+    cache.set_defaults(call=_cache, parser=cache)
 
     compare = commands.add_parser("compare", help="paired comparison of stored runs")
     compare.add_argument(
@@ -188,6 +219,53 @@ def _best(options: Any) -> None:
         from harness.report.comparisons import print_best
 
         print_best(rows)
+
+
+def _score(options: Any) -> None:
+    from harness.app import score
+
+    score(options.run, options.overrides, options.config_dir)
+
+
+def _cache(options: Any) -> None:
+    import logging
+    import time
+
+    from harness.report.terminal import print_cache
+    from harness.runner import SHARED
+    from harness.store.arrays import ArrayStore
+    from harness.store.cache import OutputCache
+
+    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
+    if options.prune != bool(options.max_size or options.older_than):
+        options.parser.error("--prune, --max-size and --older-than: expected --prune with one or both of the others")
+    cache, arrays = OutputCache(SHARED / "outputs.sqlite"), ArrayStore(SHARED / "arrays.sqlite")
+    if options.prune or options.clear:
+        most = 0 if options.clear else _amount(options, "max_size", SIZES)
+        age = _amount(options, "older_than", AGES)
+        since = None if age is None else time.time() - age
+        gone = cache.store.prune(most, since)
+        left = None if most is None else max(0, most - cache.store.usage().size)
+        gone += arrays.prune(left, since)
+        print(f"{gone:,} entries removed", file=sys.stderr)
+    print_cache(str(SHARED), cache.store.usage(), cache.by_system(), arrays.usage())
+
+
+SIZES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+AGES = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def _amount(options: Any, name: str, units: dict[str, int]) -> int | None:
+    """`2GB` in bytes, `30d` in seconds."""
+    given = getattr(options, name)
+    if given is None:
+        return None
+    for unit, factor in units.items():
+        number = given.removesuffix(unit)
+        if number != given and number.replace(".", "", 1).isdecimal():
+            return int(float(number) * factor)
+    expected = ", ".join(f"2{unit}" for unit in units)
+    return options.parser.error(f"--{name.replace('_', '-')} {given}: expected a number and its unit: {expected}")  # type: ignore[no-any-return]
 
 
 def _newest_uri() -> str | None:

@@ -55,10 +55,16 @@ class Config:
     output_dir: Optional[str] = None  # noqa: UP045
     group: Optional[str] = None  # noqa: UP045
     retry_failed: bool = False
+    max_failed: Any = None
+    cache: str = "auto"
+    cache_gb: float = 4.0
+    dry_run: bool = False
     progress: bool = True
 
 
-UNKEYED = ("name", "output_dir", "group", "retry_failed", "progress", "tracking")
+UNKEYED = (
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "progress", "tracking",
+)  # fmt: skip
 """Parts of the config that do not change what is computed."""
 
 

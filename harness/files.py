@@ -42,6 +42,11 @@ def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         yield prefix, str(value)
 
 
+def bytes_digest(content: bytes) -> str:
+    """SHA-256 of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with open(path, "rb") as handle:

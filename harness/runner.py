@@ -1,39 +1,33 @@
 """The flow: data set -> system -> postprocess -> metrics -> statistics -> scores -> run folder -> tracking.
 
-Outputs are looked up in the run folder's journal, then in the shared cache; only what is in neither is generated, batch
-by batch, each batch on disk before the next begins. Rows of statistics are reused when nothing they depend on changed.
+Outputs are generated once (harness/generation.py). Rows of statistics are reused when nothing they depend on changed,
+and a finished run of which nothing changed at all is read back instead of computed.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
-import os
-import platform
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-import harness
-from harness import files
-from harness.config import UNKEYED, masked
+from harness import files, generation
+from harness import manifest as made_by
+from harness.config import UNKEYED, build, masked
+from harness.health import health
 from harness.postprocess import Postprocess
 from harness.stats.estimation import Options, estimate
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
-from harness.store.cache import SqliteCache
+from harness.store.cache import OutputCache
 from harness.store.journal import Journal
 from harness.types import (
     Advance,
-    Cache,
     Dataset,
     Example,
     HarnessError,
@@ -49,7 +43,7 @@ from harness.types import (
 
 log = logging.getLogger(__name__)
 RUNS = Path("runs")
-PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "numba", "nltk", "torch", "transformers")
+SHARED = RUNS / ".cache"
 
 
 @dataclass(frozen=True)
@@ -74,11 +68,54 @@ class Job:
     many: bool = False
     """One cell of several, so that `output_dir` is their parent."""
     retry_failed: bool = False
+    max_failed: int | float | str | None = None
+    cache: str = "auto"
+    cache_gb: float = 4.0
+    command: str = "the same command"
+    """What was typed, to be shown where it should be typed again."""
+    source: Path | None = None
+    """The folder of the stored run that is scored again, where this job does nothing else."""
 
 
 def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
-    started = _now()
+    started = made_by.now()
+    examples, rows, metrics = prepared(job, progress)
+    name = named(job)
+    where = run_folder(job, name)
+    with store.opened(where):
+        _same_config(where, job)
+        identity = job.system.key()
+        journal = Journal(where / "outputs.jsonl")
+        if job.source is not None:
+            store.copy_journal(job.source, where)
+        raw = outputs_of(job, identity, rows, journal, progress)
+        earlier = store.read_manifest(where)
+        original = store.read_manifest(job.source) if job.source else None
+        data = original["dataset"]["key"] if original else dataset_key(examples)
+        keys = {"config": job.key, "system": identity, "result": _result_key(job, name, data, rows, raw, metrics)}
+        contents: dict[str, bytes] = {}
+        if earlier is not None and earlier.get("result") == keys["result"] and store.intact(where, earlier["files"]):
+            result, digests = store.read(where, build), earlier["files"]
+        else:
+            result, contents = scored(job, name, data, rows, raw, metrics, where, progress)
+            digests = {file: files.bytes_digest(content) for file, content in contents.items()}
+            if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
+                log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
+        facts = original["generation"] if original else generation.facts(journal.content, raw, job.system.price)
+        told = made_by.manifest(
+            result, len(examples), job.system.repeats, job.config, keys, digests, facts, job.group, started, earlier
+        )
+        result.manifest.update(told)
+        store.write(where, contents, yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True), told)
+        with progress("logging", 0):
+            tracked(job, result)
+    _check_failed(job, result, where)
+    return result
+
+
+def prepared(job: Job, progress: Progress) -> tuple[list[Example], list[Example], dict[str, Metric]]:
+    """(the examples, a row for each of them and repeat, the metrics for this data), after all checks."""
     with progress("reading", 0) as step:
         examples, ids = read_examples(job.dataset, job.limit, whole=job.system.stored, advance=step.advance)
     check_references(examples, job.metrics)
@@ -86,49 +123,109 @@ def run(job: Job, progress: Progress) -> RunResult:
     for metric in metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
         metric.signature([example.references for example in examples])
     job.system.align(ids)
-    name = job.name or f"{job.dataset.name}-{job.system.name}"
-    where = run_folder(job, name)
-    with store.opened(where):
-        _same_config(where, job)
-        cache = SqliteCache(RUNS / ".cache" / "outputs.sqlite")
-        identity = job.system.key()
-        raw = outputs_of(job, identity, examples, Journal(where / "outputs.jsonl"), cache, progress)
-        processed = [o if o.text is None else job.postprocess(o.text) for o in raw]
-        for metric in metrics.values():
-            metric.arrays = ArrayStore(RUNS / ".cache" / "arrays.sqlite")
-        statistics = statistics_of(metrics, examples, processed, store.stored_rows(where), progress)
-        earlier = store.read_manifest(where)
-        cluster = job.dataset.cluster
-        failed = [i for i, output in enumerate(processed) if output.error is not None]
-        with progress("resampling", job.stats.resamples) as step:
-            scores = estimate(list(statistics.values()), examples, failed, cluster, job.stats, step.advance)
-        table = store.examples_table(examples, raw, processed, statistics)
-        result = RunResult(
-            name=name,
-            dataset=job.dataset.name,
-            dataset_key=dataset_key(examples),
-            system=job.system.name,
-            scores=scores,
-            statistics=statistics,
-            examples=table.to_pandas(),
-            failed=len(failed),
-            cluster=store.metadata_name(cluster, scores) if cluster else None,
-            strata=store.metadata_name(job.stats.strata, scores) if job.stats.strata else None,
-            path=where,
-        )
-        result = replace(result, manifest=manifest(job, identity, result, started, earlier))
-        if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
-            log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
-        config = yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True)
-        store.write(where, result, table, job.specs, config)
-        with progress("logging", 0):
-            result = tracked(job, result)
-    if result.failed == len(examples):
+    return examples, generation.expanded(examples, job.system.repeats), metrics
+
+
+def named(job: Job) -> str:
+    """The run's name."""
+    return job.name or f"{job.dataset.name}-{job.system.name}"
+
+
+def outputs_of(
+    job: Job, identity: str | None, rows: Sequence[Example], journal: Journal, progress: Progress
+) -> list[Output]:
+    """An output for each row: from the journal, from the shared cache, or generated now."""
+    if job.system.stored:
+        return list(job.system.generate(rows))
+    cache = shared_cache(job, identity)
+    work = work_of(job, identity, rows, journal, cache)
+    if cache is not None and store.read_manifest(journal.path.parent) is None:
+        cache.put(work.have, job.system.name)  # a kill may have come after the journal had a batch, before the cache
+    again = f"{job.command} retry_failed=true"
+    return generation.generate(job.system, work, journal, cache, job.max_failed, again, progress)
+
+
+def work_of(
+    job: Job, identity: str | None, rows: Sequence[Example], journal: Journal, cache: OutputCache | None
+) -> generation.Work:
+    """What must be generated."""
+    keys = generation.output_keys(job.system, generation.owner_of(identity, job.key), rows)
+    serve = cache if job.cache == "all" or not job.system.sampled else None
+    return generation.work_of(job.system, keys, rows, journal.content, serve, job.retry_failed)
+
+
+def shared_cache(job: Job, identity: str | None, touch: bool = True) -> OutputCache | None:
+    """The cache of all runs below runs/, where the system's identity is known and the user wants it."""
+    if identity is None or job.cache == "none":
+        return None
+    return OutputCache(SHARED / "outputs.sqlite", round(job.cache_gb * 1e9), touch)
+
+
+def _result_key(
+    job: Job, name: str, data: str, rows: Sequence[Example], raw: Sequence[Output], metrics: Mapping[str, Metric]
+) -> str:
+    """Hash of all that decides the result: same key, same files."""
+    references = [row.references for row in rows]
+    outputs = [[row.id, row.repeat, o.text, o.error, o.info.get("finish")] for row, o in zip(rows, raw, strict=True)]
+    code = [made_by.code(), made_by.packages(), made_by.source(job.postprocess)]
+    names = [name, job.dataset.name, job.dataset.cluster, job.system.name]
+    scorers = [_identity(metric, metric.signature(references)) for metric in metrics.values()]
+    return files.digest([code, job.key, names, data, outputs, scorers])
+
+
+def scored(
+    job: Job,
+    name: str,
+    data: str,
+    rows: Sequence[Example],
+    raw: Sequence[Output],
+    metrics: Mapping[str, Metric],
+    where: Path,
+    progress: Progress,
+) -> tuple[RunResult, dict[str, bytes]]:
+    """(the result, the content of its files)."""
+    processed = [o if o.text is None else job.postprocess(o.text) for o in raw]
+    for metric in metrics.values():
+        metric.arrays = ArrayStore(SHARED / "arrays.sqlite", round(job.cache_gb * 1e9))
+    reusable = {**(store.stored_rows(job.source) if job.source else {}), **store.stored_rows(where)}
+    statistics = statistics_of(metrics, rows, processed, reusable, progress)
+    cluster = job.dataset.cluster
+    failed = [i for i, output in enumerate(processed) if output.error is not None]
+    with progress("resampling", job.stats.resamples) as step:
+        scores = estimate(list(statistics.values()), rows, failed, cluster, job.stats, step.advance)
+    finish = [output.info.get("finish") for output in raw]
+    table = store.examples_table(rows, raw, processed, statistics, finish)
+    result = RunResult(
+        name=name,
+        dataset=job.dataset.name,
+        dataset_key=data,
+        system=job.system.name,
+        scores=scores,
+        statistics=statistics,
+        examples=table.to_pandas(),
+        failed=len(failed),
+        cluster=store.metadata_name(cluster, scores) if cluster else None,
+        strata=store.metadata_name(job.stats.strata, scores) if job.stats.strata else None,
+        path=where,
+        health=health(rows, processed, finish),
+    )
+    return result, store.contents(result, table, job.specs)
+
+
+def _check_failed(job: Job, result: RunResult, where: Path) -> None:
+    """Ends the command where too many outputs failed; the run folder is there."""
+    if not result.failed:
+        return
+    n = len(result.examples)
+    failed = [Output(None, error) for error in result.examples["error"] if isinstance(error, str)]
+    if len(failed) == n:
         raise HarnessError(
-            f"{name}: all {len(examples)} examples failed, the first with: {processed[0].error} "
+            f"{result.name}: all {n} examples failed, the first with: {failed[0].error} "
             f"(outputs and errors are kept in {where})"
         )
-    return result
+    limit = generation.limit_of(job.max_failed, n)
+    if limit is not None and len(failed) > limit:
+        raise generation.too_many(failed, n, job.max_failed, where, f"{job.command} retry_failed=true")
 
 
 def read_examples(
@@ -202,64 +299,6 @@ def _same_config(where: Path, job: Job) -> None:
     )
 
 
-def outputs_of(
-    job: Job,
-    identity: str | None,
-    examples: Sequence[Example],
-    journal: Journal,
-    cache: Cache,
-    progress: Progress,
-) -> list[Output]:
-    """An output for each example: from the journal, from the shared cache, or generated now."""
-    system = job.system
-    if system.stored:
-        return list(system.generate(examples))
-    owner = identity or ["of this config only", job.key]
-    keys = [files.digest([owner, system.seen(example), 0]) for example in examples]
-    have = journal.read()
-    if job.retry_failed:
-        have = {key: output for key, output in have.items() if output.error is None}
-    if identity is not None:
-        found = {key: Output(text) for key, text in cache.get([key for key in keys if key not in have]).items()}
-        if found:
-            _keep(journal, found)
-        have.update(found)
-    with progress("generating", len(set(keys))) as step:
-        step.advance(len(have.keys() & set(keys)))
-        for batch in system.plan(examples):
-            todo = {keys[i]: examples[i] for i in batch if keys[i] not in have}
-            if not todo:
-                continue
-            outputs = list(system.generate(list(todo.values())))
-            if len(outputs) != len(todo) or not all(isinstance(output, Output) for output in outputs):
-                raise HarnessError(
-                    f"the system {system.name} gave {len(outputs)} outputs for a batch of {len(todo)}; "
-                    "expected one harness.types.Output for each example"
-                )
-            made = dict(zip(todo, map(_storable, outputs), strict=True))
-            _keep(journal, made)
-            if identity is not None:
-                cache.put({key: output.text for key, output in made.items() if output.text is not None})
-            have.update(made)
-            step.advance(len(made))
-    return [have[key] for key in keys]
-
-
-def _keep(journal: Journal, outputs: Mapping[str, Output]) -> None:
-    try:
-        journal.append(outputs)
-    except OSError as error:
-        raise HarnessError(
-            f"{journal.path} cannot be written ({error.strerror or error}); earlier batches are kept in it, "
-            "run the same command again when there is room"
-        ) from error
-
-
-def _storable(output: Output) -> Output:
-    fault = files.text_fault(output.text) if output.text is not None else None
-    return Output(None, f"the output holds {fault}") if fault else output
-
-
 def statistics_of(
     metrics: Mapping[str, Metric],
     examples: Sequence[Example],
@@ -267,7 +306,7 @@ def statistics_of(
     earlier: Mapping[str, store.StoredRows],
     progress: Progress,
 ) -> dict[str, Statistics]:
-    """Rows of every metric; NaN for examples that failed."""
+    """Rows of every metric, those in `earlier` (by key) reused; NaN for examples that failed."""
     good = [i for i, output in enumerate(outputs) if output.text is not None]
     texts = [outputs[i].text or "" for i in good]
     references = [examples[i].references for i in good]
@@ -276,11 +315,10 @@ def statistics_of(
     found: dict[str, Statistics] = {}
     for name, metric in metrics.items():
         signature = metric.signature([example.references for example in examples])
-        identity = [_source(metric), metric.version, metric.columns, dict(signature.definition), metric.context]
-        key = files.digest([content, identity])
-        if name in earlier and earlier[name].key == key:
-            made_by = Signature(signature.definition, earlier[name].provenance)
-            found[name] = Statistics(metric, earlier[name].rows, made_by, key)
+        key = files.digest([content, _identity(metric, signature)])
+        if key in earlier:
+            signed = Signature(signature.definition, earlier[key].provenance)
+            found[name] = Statistics(metric, earlier[key].rows, signed, key)
             continue
         rows = np.full((len(examples), len(metric.columns)), np.nan)
         if good:
@@ -296,20 +334,13 @@ def statistics_of(
     return found
 
 
-def _source(metric: Metric) -> str:
-    """What identifies a metric's code: its name and, for one of the user's own, its text."""
-    kind = type(metric)
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if name.startswith("harness."):
-        return name
-    try:
-        return name + inspect.getsource(kind)
-    except (OSError, TypeError):  # made in a shell
-        return name
+def _identity(metric: Metric, signature: Signature) -> list[Any]:
+    """What decides a metric's rows beside the texts."""
+    return [made_by.source(metric), metric.version, metric.columns, dict(signature.definition), metric.context]
 
 
-def tracked(job: Job, result: RunResult) -> RunResult:
-    """Logs the run; whatever goes wrong there costs a warning, never the result."""
+def tracked(job: Job, result: RunResult) -> None:
+    """Logs the run, into its manifest too; whatever goes wrong there costs a warning, never the result."""
     assert result.path is not None
     try:
         place = job.tracker.log(result, job.group)
@@ -322,69 +353,11 @@ def tracked(job: Job, result: RunResult) -> RunResult:
             error,
             result.path,
         )
-        return result
+        return
     if place is None:
-        return result
+        return
     logged = {"run_id": place.run_id, "uri": masked(place.uri), "where": masked(place.where)}
     known = [*(run_id for run_id in result.manifest["mlflow_run_ids"] if run_id != place.run_id), place.run_id]
-    result = replace(result, manifest={**result.manifest, "mlflow": logged, "mlflow_run_ids": known})
-    store.write_manifest(result.path or Path(), result.manifest)
-    return result
-
-
-def manifest(
-    job: Job, identity: str | None, result: RunResult, started: str, earlier: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """What made the run. MLflow runs of the folder's earlier results stay known."""
-    metrics = {name: {"signature": str(one.signature), "key": one.key} for name, one in result.statistics.items()}
-    unchanged = earlier is not None and earlier["metrics"] == metrics
-    return {
-        "schema": store.SCHEMA,
-        "name": result.name,
-        "key": job.key,
-        "group": job.group,
-        "dataset": {
-            "name": result.dataset,
-            "key": result.dataset_key,
-            "examples": len(result.examples),
-            "cluster": result.cluster,
-            "strata": result.strata,
-        },
-        "system": {"name": result.system, "key": identity},
-        "metrics": metrics,
-        "seed": job.stats.seed,
-        "harness": harness.__version__,
-        "packages": {name: found for name in PACKAGES if (found := _version(name))},
-        "python": platform.python_version(),
-        "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
-        "git": _git(),
-        "started": started,
-        "ended": _now(),
-        "mlflow": earlier["mlflow"] if earlier is not None and unchanged else None,
-        "mlflow_run_ids": earlier["mlflow_run_ids"] if earlier is not None else [],
-        "config": dict(job.config),
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _git() -> dict[str, Any] | None:
-    """The commit of the folder the command was called in, and whether its tracked files were changed."""
-
-    def ask(*arguments: str) -> str:
-        asked = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=10, check=True)
-        return asked.stdout.strip()
-
-    try:
-        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain", "-uno"))}
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    if (result.manifest["mlflow"], result.manifest["mlflow_run_ids"]) != (logged, known):
+        result.manifest.update({"mlflow": logged, "mlflow_run_ids": known})
+        store.write_manifest(result.path, result.manifest)

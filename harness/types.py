@@ -68,7 +68,8 @@ class Output:
     text: str | None
     error: str | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop`, `length`), `seconds`."""
+    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`,
+    `cost`."""
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.error is None):
@@ -192,14 +193,36 @@ class RunResult:
     scores: dict[str, Score]
     statistics: dict[str, Statistics]
     examples: pd.DataFrame
-    """One row for each example: id, source, references, output, error, metadata and a column a score."""
+    """One row for each (example, repeat): id, repeat, source, references, output, error, metadata, a column a score."""
     failed: int
+    """Rows without an output to score."""
     cluster: str | None = None
     """The metadata field that names the cluster of an example, where the data has clusters."""
     strata: str | None = None
     """The metadata field within whose values examples are resampled, where that was asked for."""
     manifest: dict[str, Any] = field(default_factory=dict)
     path: Path | None = None
+    health: dict[str, Any] = field(default_factory=dict)
+    """What is odd about the outputs: shares of empty ones, loops and so on, as harness/health.py defines them."""
+
+
+class _Late:
+    """A field that may be given as a function, which is called when the field is first read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        value = instance.__dict__[self.name]
+        if callable(value):
+            value = instance.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+setattr(RunResult, "examples", _Late("examples"))  # noqa: B010  pandas takes long to import: only where it is needed
 
 
 # ---------------------------------------------------------------- seams
@@ -227,6 +250,8 @@ class System(ABC):
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
+    price: Mapping[str, float] | None = None
+    """Of a million tokens, `input` and `output`, in any currency: what a run costs is said where it is given."""
 
     @abstractmethod
     def key(self) -> str | None:
@@ -243,6 +268,10 @@ class System(ABC):
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
         return [list(range(i, min(i + 64, len(examples)))) for i in range(0, len(examples), 64)]
+
+    def estimate(self, examples: Sequence[Example]) -> Mapping[str, int] | None:
+        """`input_tokens` and, where that can be known, `output_tokens` that these examples would take; for dry runs."""
+        return None
 
     @abstractmethod
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
@@ -344,10 +373,10 @@ class Arrays(Protocol):
 
 
 class Cache(Protocol):
-    """A content-addressed store of texts that outlives a run."""
+    """A content-addressed store of outputs that outlives a run; those of failed examples are not kept."""
 
-    def get(self, keys: Sequence[str]) -> dict[str, str]: ...
-    def put(self, items: Mapping[str, str]) -> None: ...
+    def get(self, keys: Sequence[str]) -> dict[str, Output]: ...
+    def put(self, outputs: Mapping[str, Output], system: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,3 +407,5 @@ class Step(Protocol):
     def __enter__(self) -> Step: ...
     def __exit__(self, *exc: object) -> None: ...
     def advance(self, n: int = 1) -> None: ...
+    def note(self, text: str) -> None:
+        """Shown beside the bar."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import linecache
-import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,8 +27,8 @@ class Counted(System):
 
     name = "counted"
 
-    def __init__(self, known: bool = True, prefix: str = "", slow: bool = False, sentences: int = 0) -> None:
-        self.known, self.prefix, self.slow = known, prefix, slow
+    def __init__(self, known: bool = True, prefix: str = "", sentences: int = 0) -> None:
+        self.known, self.prefix = known, prefix
 
     def key(self) -> str | None:
         return f"counted {self.prefix}" if self.known else None
@@ -43,8 +39,6 @@ class Counted(System):
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         with open("calls.txt", "a") as file:
             file.writelines(f"{example.id}\n" for example in batch)
-        if self.slow:
-            time.sleep(0.2)
         return [
             Output(None, "refused") if example.source == "fail" else Output(f"{self.prefix} {example.source} ")
             for example in batch
@@ -64,7 +58,7 @@ def system(*options: str) -> tuple[str, ...]:
 @pytest.fixture
 def counted(files: Path) -> Path:
     (files / "conf" / "system").mkdir(parents=True)
-    target = "_target_: tests.test_runner.Counted\nknown: true\nprefix: ''\nslow: false\nsentences: 0\n"
+    target = "_target_: tests.test_runner.Counted\nknown: true\nprefix: ''\nsentences: 0\n"
     (files / "conf" / "system" / "counted.yaml").write_text(target)
     return files
 
@@ -210,29 +204,6 @@ def test_an_extraction_that_finds_nothing_is_a_failure(files: Path, cli: Cli) ->
     assert "3 failed" in called.out
 
 
-def test_a_killed_run_goes_on(counted: Path, cli: Cli) -> None:
-    """SIGKILL in the middle; the next run generates the rest, and ends with the bytes of an uninterrupted one."""
-    command = [sys.executable, "-m", "harness", "run", *system("system.slow=true", "output_dir=killed")]
-    path = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
-    while len(calls()) < 2:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    done = len(calls())
-    assert not Path("killed/scores.json").exists()
-    assert cli("run", *system("system.slow=true", "output_dir=killed")).code == 0
-    assert sorted(set(calls())) == ["a", "b", "c", "d"]
-    assert len(calls()) <= 5  # at most the batch in flight again
-    assert done < 4
-    Path("runs/.cache/outputs.sqlite").unlink()
-    assert cli("run", *system("system.slow=true", "system.prefix=", "output_dir=whole")).code == 0
-    assert len(calls()) >= 8  # generated anew
-    for name in ("scores.json", "examples.parquet", "statistics.parquet"):
-        assert Path("killed", name).read_bytes() == Path("whole", name).read_bytes()
-
-
 def test_another_config_never_overwrites_a_folder(files: Path, cli: Cli) -> None:
     assert cli("run", *PREDICT, "system.path=good.jsonl", "output_dir=out").code == 0
     before = Path("out/scores.json").read_bytes()
@@ -280,27 +251,6 @@ def test_a_new_metric_is_one_file_and_one_yaml(files: Path, cli: Cli) -> None:
     called = cli("run", *arguments, "system.path=good.jsonl", "--config-dir", "conf", "metrics=[bleu,length]")
     assert called.code == 0, called.err
     assert harness.load_run("dev-good").scores["length"].estimate == pytest.approx(13 / 4)
-
-
-def test_a_full_disk_loses_no_batch(counted: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The third batch cannot be written; the next run goes on from there."""
-    from harness.store.journal import Journal
-
-    append, written = Journal.append, []
-
-    def full(self: Journal, outputs: Any) -> None:
-        if len(written) == 2:
-            raise OSError(28, "No space left on device")
-        written.append(outputs)
-        append(self, outputs)
-
-    monkeypatch.setattr(Journal, "append", full)
-    called = cli("run", *system("system.known=false"))
-    assert called.code == 1
-    assert "outputs.jsonl cannot be written (No space left on device); earlier batches are kept" in called.err
-    monkeypatch.setattr(Journal, "append", append)
-    assert cli("run", *system("system.known=false")).code == 0
-    assert calls() == ["a", "b", "c", "c", "d"]
 
 
 def test_outputs_of_one_config_are_never_served_for_another(counted: Path, cli: Cli) -> None:
@@ -353,15 +303,6 @@ def test_failed_cells_do_not_hide_the_others(files: Path, cli: Cli) -> None:
     assert "good " in called.out
     assert "harness compare runs/harness/dev-bad" in called.out
     assert not Path("runs/.multirun").exists()
-
-
-def test_outputs_from_the_cache_are_in_the_journal_too(counted: Path, cli: Cli) -> None:
-    assert cli("run", *system("output_dir=one")).code == 0
-    assert cli("run", *system("output_dir=two", "stats.seed=1")).code == 0
-    assert len(calls()) == 4
-    one, two = (sorted(Path(name, "outputs.jsonl").read_text().splitlines()) for name in ("one", "two"))
-    assert one == two
-    assert len(one) == 4
 
 
 def test_what_is_missing_is_said_before_anything_is_generated(counted: Path, cli: Cli) -> None:

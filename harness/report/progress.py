@@ -1,4 +1,4 @@
-"""A live bar with rate and time left on standard error; quiet where that is not a terminal."""
+"""A live bar with rate, a note and time left on standard error; quiet where that is not a terminal."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ class _Silent:
     def advance(self, n: int = 1) -> None:
         pass
 
+    def note(self, text: str) -> None:
+        pass
+
 
 def silent(stage: str, total: int) -> Step:
     """No bar: the seam's fake, and what a pipe gets."""
@@ -34,11 +37,12 @@ class _Bar:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task(stage, total=total or None, rate="")
+        self._task = self._bar.add_task(stage, total=total or None, rate="", note="")
 
     def __enter__(self) -> _Bar:
         self._bar.start()
@@ -51,6 +55,9 @@ class _Bar:
         self._bar.advance(self._task, n)
         speed = self._bar.tasks[0].speed
         self._bar.update(self._task, rate=f"{speed:,.1f}/s" if speed else "")
+
+    def note(self, text: str) -> None:
+        self._bar.update(self._task, note=text)
 
 
 def bars(wanted: bool) -> Any:

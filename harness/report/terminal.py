@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -80,14 +82,70 @@ def print_run(run: RunResult, scores: bool = True) -> None:
         cells = (number(score.estimate, digits), interval(score, digits), _error(score, digits))
         style = None if score.headline else "dim"
         shown.add_row(name if score.headline else f"  {name}", *cells, *more, style=style)
-    out.print(Text.assemble((run.name, "bold"), f"  {len(run.examples)} examples{failed}{units}"), soft_wrap=True)
+    out.print(Text.assemble((run.name, "bold"), f"  {_count(run)}{failed}{units}"), soft_wrap=True)
     if scores:
         out.print(shown)
+    if run.health:
+        out.print(f"outputs     {_health(run.health)}", soft_wrap=True)
+        for warning in run.health["warnings"]:
+            out.print(Text(f"warning     {warning}", "yellow"), soft_wrap=True)
     out.print(f"run folder  {run.path}", soft_wrap=True)
     logged = run.manifest.get("mlflow")
     if logged:
         out.print(f"MLflow run  {logged['where']}", soft_wrap=True)
     out.print()
+
+
+def _count(run: RunResult) -> str:
+    repeats = run.manifest["system"]["repeats"]
+    return f"{run.manifest['dataset']['examples']} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
+
+
+def _health(health: Mapping[str, Any]) -> str:
+    """The outputs' health in a line; what cannot be known is left out."""
+    said = {"empty": "empty", "cut": "cut at the token limit", "loop": "in a loop", "copied": "identical to the source"}
+    parts = [f"{health[name]:.1%} {words}" for name, words in said.items() if health[name] is not None]
+    ratio = health["length_ratio"]
+    return ", ".join([*parts, f"{ratio:.2f} times the references' length"] if ratio is not None else parts)
+
+
+def print_dry_run(found: Sequence[Mapping[str, Any]]) -> None:
+    """What runs would do, a row each, with a total where there are several."""
+    counted = {"examples": "examples", "outputs": "outputs", "journal": "in the journal", "cached": "cached"}
+    counted |= {"generate": "to generate", "input_tokens": "tokens in", "output_tokens": "tokens out"}
+    priced = any(one["cost"] is not None for one in found)
+    heads = [*counted.values(), "time", *(["cost"] if priced else [])]
+    shown = table(("run", "left"), *((head, "right") for head in heads))
+    total: dict[str, Any] = {
+        field: None if any(one[field] is None for one in found) else sum(one[field] for one in found)
+        for field in (*counted, "seconds", "cost")
+    }
+    for name, one in [*((one["name"], one) for one in found), *([("total", total)] if len(found) > 1 else [])]:
+        cells = ["unknown" if one[field] is None else f"{one[field]:,}" for field in counted]
+        cells.append("unknown" if one["seconds"] is None else str(timedelta(seconds=round(one["seconds"]))))
+        if priced:
+            cells.append("unknown" if one["cost"] is None else f"{one['cost']:.2f}")
+        shown.add_row(name, *cells)
+    out = console()
+    out.print(shown)
+    out.print("A dry run: nothing was generated or written. Tokens, time and cost are estimates.", style="dim")
+
+
+def print_cache(folder: str, outputs: Any, systems: Mapping[str, Any], arrays: Any) -> None:
+    """How full the shared caches are, outputs by system."""
+    shown = table(("in " + folder, "left"), ("entries", "right"), ("size", "right"), ("least recently used", "left"))
+    named = [("outputs", outputs), *((f"  {name}", one) for name, one in systems.items()), ("embeddings", arrays)]
+    for name, one in named:
+        used = datetime.fromtimestamp(one.oldest).strftime("%Y-%m-%d %H:%M") if one.oldest else ""
+        shown.add_row(name, f"{one.entries:,}", _size(one.size), used)
+    console().print(shown)
+
+
+def _size(size: int) -> str:
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"
 
 
 def print_summary(runs: Sequence[RunResult]) -> None:

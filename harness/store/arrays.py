@@ -24,6 +24,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ commit;
 """
 OPEN = "pragma journal_mode = truncate; pragma synchronous = normal; pragma secure_delete = off;"
 FIND = "select key, used < ?, checksum, value from entries left join data using (id) where key in ({})"
+COUNT = "select count(*), coalesce(sum(size), 0), min(used) from entries"
 OLDEST = """
 select key, id from (select key, id, size, sum(size) over (order by used, id) as total from entries)
 where total - size < ?
@@ -52,12 +54,25 @@ select (page_count - freelist_count) * page_size from pragma_page_count, pragma_
 BROKEN = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How full a store is."""
+
+    entries: int
+    size: int
+    """Bytes of its values."""
+    oldest: int | None
+    """When its least recently used entry was used, in seconds since 1970."""
+
+
 class ArrayStore:
     """Bytes by key in the file `path`, made by the first put; above `limit` bytes the least recently used go."""
 
-    def __init__(self, path: Path, limit: int = 4 << 30) -> None:
+    def __init__(self, path: Path, limit: int = 4 << 30, touch: bool = True) -> None:
+        """`touch=False`: what is read does not become recent, so that reading writes nothing."""
         self.path = path
         self.limit = limit
+        self.touch = touch
         self._wait = WAIT
         self._warned: set[str] = set()
 
@@ -65,12 +80,49 @@ class ArrayStore:
         """The values that are there and intact."""
         found: dict[str, bytes] = {}
         if os.path.exists(self.path):
-            self._use("read", lambda connection: self._read(connection, [key.encode() for key in keys], found))
+            self.use("read", lambda connection: self._read(connection, [key.encode() for key in keys], found))
         return found
 
     def put(self, items: Mapping[str, bytes]) -> None:
         """Keeps the values, all or none; one above a tenth of the limit is left out."""
-        self._use("written", lambda connection: self._write(connection, items))
+        self.use("written", lambda connection: self._write(connection, items))
+
+    def usage(self) -> Usage:
+        """How full it is."""
+        found = Usage(0, 0, None)
+
+        def count(connection: sqlite3.Connection) -> None:
+            nonlocal found
+            found = Usage(*connection.execute(COUNT).fetchone())
+
+        if os.path.exists(self.path):
+            self.use("read", count)
+        return found
+
+    def prune(self, most: int | None = None, unused_since: float | None = None) -> int:
+        """Removes what was not used since a moment, then the least recently used above `most` bytes of values, and
+        gives the file's room back; how many entries went."""
+        gone = 0
+
+        def work(connection: sqlite3.Connection) -> None:
+            nonlocal gone
+            connection.execute("begin immediate")
+            before = _number(connection, "select count(*) from entries")
+            if unused_since is not None:
+                connection.execute("delete from entries where used < ?", (int(unused_since),))
+            if most is not None:
+                excess = _number(connection, "select coalesce(sum(size), 0) from entries") - most
+                if excess > 0:
+                    oldest = connection.execute(OLDEST, (excess,)).fetchall()
+                    connection.executemany("delete from entries where key = ?", [(key,) for key, _ in oldest])
+            connection.execute("delete from data where id not in (select id from entries)")
+            gone = before - _number(connection, "select count(*) from entries")
+            connection.execute("commit")
+            connection.executescript("pragma incremental_vacuum")
+
+        if os.path.exists(self.path):
+            self.use("pruned", work)
+        return gone
 
     def _read(self, connection: sqlite3.Connection, keys: Sequence[bytes], found: dict[str, bytes]) -> None:
         now = int(time.time())
@@ -88,7 +140,7 @@ class ArrayStore:
             self._warn("damaged", "%s: %d damaged entries dropped, to be computed again", self.path, len(damaged))
         else:
             connection.execute("pragma busy_timeout = 0")  # recency is not worth waiting for
-        if old or damaged:
+        if self.touch and (old or damaged):
             with suppress(sqlite3.OperationalError):
                 connection.execute("begin immediate")
                 connection.executemany("update entries set used = ? where key = ?", old)
@@ -129,7 +181,7 @@ class ArrayStore:
                 break
         return self.limit - _number(connection, FILLED)
 
-    def _use(self, verb: str, work: Callable[[sqlite3.Connection], None]) -> None:
+    def use(self, verb: str, work: Callable[[sqlite3.Connection], None]) -> None:
         """Does the work on the store, or on a new one if this one is broken; a failure is a warning."""
         try:
             seen = self.path.stat().st_ino if self.path.exists() else None

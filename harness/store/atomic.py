@@ -19,7 +19,7 @@ def write(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def sweep(folder: Path) -> None:
@@ -34,7 +34,8 @@ def _umask() -> int:
     return mask
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """A new file is only safe once its folder is."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

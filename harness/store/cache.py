@@ -1,48 +1,63 @@
-"""The shared cache of outputs: content-addressed texts in one SQLite file, safe with several processes at once.
+"""The shared cache of outputs: what a system gave, by a key that names everything that decided it.
 
-A key names everything that decides an output (system, what it saw, repeat), so an entry is never wrong, only unused.
-Every output is in its run's journal too, so a cache that is broken or full costs a warning and nothing else.
+A key holds the system, what it saw and which repeat was asked for, so an entry is never wrong, only unused. The outputs
+lie as JSON in an `ArrayStore`, which several processes may use at once, keeps itself below its limit by dropping what
+was not used for the longest time, and turns damage into a warning: every output is in its run's journal too.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     cache = OutputCache(Path(folder) / "outputs.sqlite")
+...     cache.put({"5f70bf18": Output("It rained.", info={"output_tokens": 4})}, system="lead")
+...     cache.get(["5f70bf18", "e3b0c442"])["5f70bf18"].text, cache.by_system()["lead"].entries
+('It rained.', 1)
 """
 
 from __future__ import annotations
 
-import logging
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 
-log = logging.getLogger(__name__)
+from harness.store.arrays import ArrayStore, Usage
+from harness.types import Output
+
+BY_SYSTEM = """
+select case when json_valid(text) then json_extract(text, '$.system') end, count(*), sum(size), min(used)
+from (select cast(value as text) as text, size, used from entries join data using (id)) group by 1 order by 3 desc
+"""
 
 
-class SqliteCache:
-    def __init__(self, path: Path) -> None:
-        self.path = path
+class OutputCache:
+    """Outputs by key in the file `path`, made by the first put; above `limit` bytes the least recently used go."""
 
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, timeout=60)
-        connection.execute("pragma journal_mode=wal")
-        connection.execute("create table if not exists outputs (key text primary key, value text not null)")
-        return connection
+    def __init__(self, path: Path, limit: int = 4 << 30, touch: bool = True) -> None:
+        """`touch=False`: what is read does not become recent, so that reading writes nothing."""
+        self.store = ArrayStore(path, limit, touch)
 
-    def get(self, keys: Sequence[str]) -> dict[str, str]:
-        if not self.path.exists():
-            return {}
-        found: dict[str, str] = {}
-        try:
-            with closing(self._open()) as connection:
-                for start in range(0, len(keys), 500):
-                    part = list(keys[start : start + 500])
-                    marks = ",".join("?" * len(part))
-                    found.update(connection.execute(f"select key, value from outputs where key in ({marks})", part))
-        except (sqlite3.Error, OSError) as error:
-            log.warning("the cache %s cannot be read (%s); going on without it", self.path, error)
+    def get(self, keys: Sequence[str]) -> dict[str, Output]:
+        """The outputs that are there."""
+        found = {key: json.loads(value) for key, value in self.store.get(keys).items()}
+        return {key: Output(one["text"], info=one.get("info", {})) for key, one in found.items()}
+
+    def put(self, outputs: Mapping[str, Output], system: str) -> None:
+        """Keeps the outputs of a system, whose name is for `harness cache` only; failures are not kept."""
+        values = {
+            key: {"system": system, "text": output.text} | ({"info": dict(output.info)} if output.info else {})
+            for key, output in outputs.items()
+            if output.text is not None
+        }
+        if values:
+            self.store.put({key: json.dumps(value).encode() for key, value in values.items()})
+
+    def by_system(self) -> dict[str, Usage]:
+        """How much each system has here, the most first."""
+        found: dict[str, Usage] = {}
+
+        def count(connection: sqlite3.Connection) -> None:
+            for name, *usage in connection.execute(BY_SYSTEM):
+                found[name.decode() if isinstance(name, bytes) else "damaged"] = Usage(*usage)
+
+        if self.store.path.exists():
+            self.store.use("read", count)
         return found
-
-    def put(self, items: Mapping[str, str]) -> None:
-        try:
-            with closing(self._open()) as connection, connection:
-                connection.executemany("insert or ignore into outputs values (?, ?)", items.items())
-        except (sqlite3.Error, OSError) as error:
-            log.warning("the cache %s cannot be written (%s); going on without it", self.path, error)

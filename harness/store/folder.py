@@ -17,15 +17,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import files
 from harness.store import atomic
 from harness.types import Array, Example, HarnessError, Metric, Output, RunResult, Score, Signature, Statistics
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SCHEMA = 1
-COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output")
+COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
 Build = Callable[[str, Mapping[str, Any]], Any]
 
 
@@ -59,20 +63,23 @@ def examples_table(
     raw: Sequence[Output],
     processed: Sequence[Output],
     statistics: Mapping[str, Statistics],
+    finish: Sequence[str | None] = (),
 ) -> Any:
-    """The content of examples.parquet, as an Arrow table."""
+    """The content of examples.parquet, as an Arrow table; `finish`, how outputs ended, is in it where any is known."""
     import pyarrow as pa
 
     text = pa.string()
     columns: dict[str, Any] = {
         "id": pa.array([e.id for e in examples], text),
-        "repeat": pa.array([0] * len(examples), pa.int32()),
+        "repeat": pa.array([e.repeat for e in examples], pa.int32()),
         "source": pa.array([e.source for e in examples], text),
         "references": pa.array([list(e.references) for e in examples], pa.list_(text)),
         "output": pa.array([o.text for o in processed], text),
         "error": pa.array([o.error for o in processed], text),
         "raw_output": pa.array([o.text for o in raw], text),
     }
+    if any(end is not None for end in finish):
+        columns["finish"] = pa.array(finish, text)
     scores: dict[str, Any] = {}
     for one in statistics.values():
         values = one.metric.score_examples(one.rows)
@@ -91,6 +98,12 @@ def metadata_name(field: str, scores: Iterable[str]) -> str:
     return f"metadata.{field}" if field in COLUMNS or field in scores else field
 
 
+def metadata_field(column: str, scores: Iterable[str]) -> str:
+    """The metadata field of a column, the other way round."""
+    field = column.removeprefix("metadata.")
+    return field if metadata_name(field, scores) == column else column
+
+
 def _metadata_column(values: list[Any]) -> Any:
     """An Arrow array; mappings, and values of several kinds in one column, become their JSON."""
     import pyarrow as pa
@@ -105,18 +118,8 @@ def _metadata_column(values: list[Any]) -> Any:
         return pa.array([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
 
 
-def write(folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str) -> None:
-    """Writes the folder; each file is replaced whole, the scores last."""
-    try:
-        _write(folder, result, table, specs, config)
-    except OSError as error:
-        raise HarnessError(
-            f"the run folder {folder} cannot be written ({error.strerror or error}); outputs generated so far are kept "
-            "in its journal, run the same command again when there is room"
-        ) from error
-
-
-def _write(folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]], config: str) -> None:
+def contents(result: RunResult, table: Any, specs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
+    """The files of the result: same result, same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -139,13 +142,44 @@ def _write(folder: Path, result: RunResult, table: Any, specs: Mapping[str, Mapp
     }
     metadata = {"harness": json.dumps({"schema": SCHEMA, "metrics": described})}
     rows = pa.table(columns, schema=pa.schema([(k, pa.float64()) for k in columns], metadata))
+    found = {}
     for name, content in (("statistics.parquet", rows), ("examples.parquet", table)):
         buffer = io.BytesIO()
         pq.write_table(content, buffer, compression="zstd")
-        atomic.write(folder / name, buffer.getvalue())
-    atomic.write(folder / "config.yaml", config.encode())
-    write_manifest(folder, result.manifest)
-    atomic.write(folder / "scores.json", _json(scores_json(result)))
+        found[name] = buffer.getvalue()
+    return {**found, "scores.json": _json(scores_json(result))}
+
+
+def intact(folder: Path, digests: Mapping[str, str]) -> bool:
+    """Whether the result's files are those of these digests."""
+    try:
+        return all(files.file_digest(folder / name) == digest for name, digest in digests.items())
+    except OSError:
+        return False
+
+
+def write(folder: Path, contents: Mapping[str, bytes], config: str, manifest: Mapping[str, Any]) -> None:
+    """Writes what changed in the folder; each file is replaced whole, the scores last."""
+    try:
+        for name in ("statistics.parquet", "examples.parquet"):
+            if name in contents:
+                atomic.write(folder / name, contents[name])
+        atomic.write(folder / "config.yaml", config.encode())
+        write_manifest(folder, manifest)
+        if "scores.json" in contents:
+            atomic.write(folder / "scores.json", contents["scores.json"])
+    except OSError as error:
+        raise HarnessError(
+            f"the run folder {folder} cannot be written ({error.strerror or error}); outputs generated so far are kept "
+            "in its journal, run the same command again when there is room"
+        ) from error
+
+
+def copy_journal(source: Path, folder: Path) -> None:
+    """So that `harness run` of the config that a run was scored by finds the outputs."""
+    journal = source / "outputs.jsonl"
+    if journal.exists() and not (folder / "outputs.jsonl").exists():
+        atomic.write(folder / "outputs.jsonl", journal.read_bytes())
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -163,8 +197,9 @@ def scores_json(result: RunResult) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "name": result.name,
-        "examples": len(result.examples),
+        "examples": int((result.examples["repeat"] == 0).sum()),
         "failed": result.failed,
+        "health": result.health,
         "scores": scores,
     }
 
@@ -177,18 +212,17 @@ def _json(value: Any) -> bytes:
 class StoredRows:
     """A metric's rows of an earlier run, with what made them."""
 
-    key: str
     rows: Array
     provenance: Mapping[str, str]
 
 
 def stored_rows(folder: Path) -> dict[str, StoredRows]:
-    """Rows of an earlier run of this folder by metric; empty where there are none."""
+    """Rows of an earlier run of this folder by their key; empty where there are none."""
     try:
         described, columns = _read_statistics(folder)
     except (OSError, HarnessError):
         return {}
-    return {name: StoredRows(one["key"], columns[name], one["provenance"]) for name, one in described.items()}
+    return {one["key"]: StoredRows(columns[name], one["provenance"]) for name, one in described.items()}
 
 
 def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -197,17 +231,29 @@ def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
     path = folder / "statistics.parquet"
     try:
-        table = pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # read_table would import pandas
+            table = file.read()
         described = json.loads(table.schema.metadata[b"harness"])["metrics"]
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise HarnessError(f"{path} cannot be read ({error}); expected the statistics of a run") from None
     rows = {
-        name: np.column_stack(
-            [table.column(f"{name}:{c}").to_numpy().astype(np.float64) for c in one["columns"]]
-        ).reshape(-1, len(one["columns"]))
+        name: np.column_stack([_floats(table.column(f"{name}:{c}")) for c in one["columns"]]).reshape(
+            -1, len(one["columns"])
+        )
         for name, one in described.items()
     }
     return described, rows
+
+
+def _floats(column: Any) -> Array:
+    """An Arrow column of float64 (n,), NaN where null; Arrow's own way imports pandas, which takes long."""
+    array = column.combine_chunks()
+    there, values = array.buffers()
+    found = np.frombuffer(values, np.float64, len(array), array.offset * 8).copy()
+    if there is not None:
+        bits = np.unpackbits(np.frombuffer(there, np.uint8), bitorder="little")
+        found[bits[array.offset : array.offset + len(array)] == 0] = np.nan
+    return found
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -221,8 +267,6 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def read(folder: Path, build: Build) -> RunResult:
     """A stored run; `build` makes a metric from its `_target_` and options."""
-    import pandas as pd
-
     manifest = read_manifest(folder)
     missing = [n for n in ("scores.json", "examples.parquet", "statistics.parquet") if not (folder / n).exists()]
     if manifest is None or missing:
@@ -252,13 +296,20 @@ def read(folder: Path, build: Build) -> RunResult:
         system=manifest["system"]["name"],
         scores={name: Score(name=name, **{"note": None, **score}) for name, score in stored["scores"].items()},
         statistics=statistics,
-        examples=pd.read_parquet(folder / "examples.parquet"),
+        examples=lambda: _read_examples(folder),  # type: ignore[arg-type]  # read when it is looked at
         failed=stored["failed"],
         cluster=manifest["dataset"]["cluster"],
         strata=manifest["dataset"].get("strata"),
         manifest=manifest,
         path=folder,
+        health=stored.get("health", {}),
     )
+
+
+def _read_examples(folder: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(folder / "examples.parquet")
 
 
 def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

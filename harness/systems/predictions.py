@@ -1,7 +1,8 @@
 """`system=predictions system.path=sysA.jsonl`: outputs that exist already.
 
 A .txt file is aligned with the data set line by line; .jsonl, .json, .csv, .tsv and .parquet have the columns `id` and
-`output` and are aligned by id; a null output is a failed example.
+`output` and are aligned by id; a null output is a failed example. With a column `repeat` (0, 1, …) each example has
+several outputs, all of them the same number.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Predictions(System):
         self.path = Path(path)
         self.name = self.path.stem
         self.quoting = quoting
-        self._outputs: dict[str, Output] = {}
+        self._outputs: dict[tuple[str, int], Output] = {}
 
     def key(self) -> str:
         return files.digest(["predictions", files.file_digest(files.existing(self.path, "a file of outputs"))])
@@ -31,28 +32,29 @@ class Predictions(System):
         aligned = self.path.suffix.lower() == ".txt"
         self._outputs = self._by_line(ids) if aligned else self._by_id(ids)
 
-    def _by_line(self, ids: Sequence[str]) -> dict[str, Output]:
+    def _by_line(self, ids: Sequence[str]) -> dict[tuple[str, int], Output]:
         lines = files.read_lines(self.path, "a file of outputs (system.path)")
         if len(lines) != len(ids):
             raise HarnessError(
                 f"{self.path} has {len(lines)} lines; expected {len(ids)}, one for each example of the data set"
             )
-        return {id_: Output(line) for id_, line in zip(ids, lines, strict=True)}
+        return {(id_, 0): Output(line) for id_, line in zip(ids, lines, strict=True)}
 
-    def _by_id(self, ids: Sequence[str]) -> dict[str, Output]:
-        outputs: dict[str, Output] = {}
-        places: dict[str, str] = {}
+    def _by_id(self, ids: Sequence[str]) -> dict[tuple[str, int], Output]:
+        outputs: dict[tuple[str, int], Output] = {}
+        places: dict[tuple[str, int], str] = {}
         for place, row in files.read_rows(self.path, "a file of outputs (system.path)", self.quoting):
             for field in ("id", "output"):
                 if field not in row:
                     raise files.missing_field(place, field, row)
-            id_ = files.identifier(row["id"], place, "id")
-            if id_ in outputs:
-                raise HarnessError(f"{place} has the id {id_!r}, already used in {places[id_]}; expected unique ids")
-            outputs[id_], places[id_] = _output(row, place), place
-        known = set(ids)
-        missing = [id_ for id_ in ids if id_ not in outputs]
-        extra = [id_ for id_ in outputs if id_ not in known]
+            key = files.identifier(row["id"], place, "id"), _repeat(row, place)
+            if key in outputs:
+                which = f"the id {key[0]!r}" + (f" with the repeat {key[1]}" if "repeat" in row else "")
+                raise HarnessError(f"{place} has {which}, already used in {places[key]}; expected it once")
+            outputs[key], places[key] = _output(row, place), place
+        known, found_ids = set(ids), {id_ for id_, _ in outputs}
+        missing = [id_ for id_ in ids if id_ not in found_ids]
+        extra = sorted(found_ids - known)
         if missing or extra:
             found = []
             if missing:
@@ -60,10 +62,27 @@ class Predictions(System):
             if extra:
                 found.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
             raise HarnessError(f"{self.path} {' and '.join(found)}; expected the data set's {len(ids)} ids, each once")
+        self.repeats = max((repeat for _, repeat in outputs), default=0) + 1
+        if len(outputs) != self.repeats * len(ids):
+            id_, repeat = next((i, r) for i in ids for r in range(self.repeats) if (i, r) not in outputs)
+            raise HarnessError(
+                f"{self.path} lacks the repeat {repeat} of {id_!r}; "
+                f"expected the repeats 0 to {self.repeats - 1} of each id"
+            )
         return outputs
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
-        return [self._outputs[example.id] for example in batch]
+        return [self._outputs[example.id, example.repeat] for example in batch]
+
+
+def _repeat(row: Mapping[str, Any], place: str) -> int:
+    """Which output of its example a row holds; in CSV a number is text."""
+    given = row.get("repeat", 0)
+    if isinstance(given, str) and given.isdecimal():
+        given = int(given)
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise HarnessError(f"{place}: 'repeat' is {given!r}; expected a whole number from 0")
+    return given
 
 
 def _output(row: Mapping[str, Any], place: str) -> Output:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +24,9 @@ from harness.types import HarnessError, RunResult, Tracked
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
 TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
 ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml")
-INCIDENTAL = ("name", "output_dir", "group", "retry_failed", "progress")
+INCIDENTAL = (
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "progress",
+)  # fmt: skip
 """May differ when the same result is logged again; MLflow refuses a parameter of another value."""
 
 
@@ -47,6 +50,12 @@ class MlflowTracker:
 
     def log(self, run: RunResult, group: str | None) -> Tracked:
         """Logs a stored run; raises whatever MLflow raises, for the caller to turn into a warning."""
+        assert run.path is not None
+        result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
+        where = {"harness.key": run.manifest["key"], "harness.result": result}
+        known = run.manifest["mlflow"]
+        if known is not None and _logged(self.uri, self.experiment, known["run_id"], where, group):
+            return Tracked(known["run_id"], self.uri, known["where"])
         _reachable(self.uri)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         from mlflow import MlflowClient
@@ -59,9 +68,6 @@ class MlflowTracker:
             client = MlflowClient(tracking_uri=self.uri)
             experiment = self._experiment(client)
             parent = self._parent(client, experiment, group) if group else None
-        assert run.path is not None
-        result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
-        where = {"harness.key": run.manifest["key"], "harness.result": result}
         if parent:
             where["mlflow.parentRunId"] = parent
         run_id, finished = _find(client, experiment, where)
@@ -106,7 +112,12 @@ class MlflowTracker:
         from mlflow.entities import Metric, Param, RunTag
 
         ended = _milliseconds(run.manifest["ended"])
-        values: dict[str, float | None] = {"examples": float(len(run.examples)), "failed": float(run.failed)}
+        values: dict[str, float | None] = {
+            "examples": float(run.manifest["dataset"]["examples"]),
+            "failed": float(run.failed),
+            **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
+            **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
+        }
         for name, score in run.scores.items():
             values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
         metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
@@ -141,6 +152,38 @@ def _first(uri: str) -> Iterator[None]:
     with open(uri.removeprefix("sqlite:///") + ".lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+LOGGED = """
+select 1 from runs join experiments using (experiment_id)
+where run_uuid = ? and experiments.name = ? and runs.status = 'FINISHED'
+    and runs.lifecycle_stage = 'active' and experiments.lifecycle_stage = 'active'
+"""
+PARENT = """
+select 1 from tags as child join runs on runs.run_uuid = child.value join tags as own on own.run_uuid = child.value
+where child.run_uuid = ? and child.key = 'mlflow.parentRunId' and runs.lifecycle_stage = 'active'
+    and own.key = 'harness.group' and own.value = ?
+"""
+
+
+def _logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], group: str | None) -> bool:
+    """Whether a SQLite store has the finished run with these tags; asked of SQLite, as importing MLflow takes seconds.
+
+    False where that cannot be known: then MLflow is asked.
+    """
+    if not uri.startswith("sqlite:///"):
+        return False
+    try:
+        path = Path(uri.removeprefix("sqlite:///")).absolute().as_uri()
+        with closing(sqlite3.connect(f"{path}?mode=ro", uri=True, timeout=5)) as store:
+            found = dict(store.execute("select key, value from tags where run_uuid = ?", (run_id,)))
+            return (
+                all(found.get(name) == value for name, value in tags.items())
+                and store.execute(LOGGED, (run_id, experiment)).fetchone() is not None
+                and (group is None or store.execute(PARENT, (run_id, group)).fetchone() is not None)
+            )
+    except sqlite3.Error:  # no such file, or the tables of another MLflow
+        return False
 
 
 def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | None, bool]:
@@ -187,7 +230,8 @@ def _tags(run: RunResult) -> dict[str, str]:
 
 def _note(run: RunResult) -> str:
     """The score table in Markdown, for the run's page."""
-    lines = [f"**{run.name}**: {len(run.examples)} examples, {run.failed} failed", ""]
+    lines = [f"**{run.name}**: {run.manifest['dataset']['examples']} examples, {run.failed} failed", ""]
+    lines += [f"- {warning}" for warning in run.health["warnings"]] + [""]
     lines += ["| score | estimate | low | high |", "| --- | ---: | ---: | ---: |"]
     for score in run.scores.values():
         cells = ["" if x is None else f"{x:.4f}" for x in (score.estimate, score.low, score.high)]

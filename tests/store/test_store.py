@@ -1,8 +1,7 @@
-"""Files are replaced whole, the journal survives a torn line, the cache survives several processes."""
+"""Files are replaced whole; a folder has one writer."""
 
 from __future__ import annotations
 
-import multiprocessing
 import subprocess
 import sys
 import time
@@ -11,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.store import atomic, folder
-from harness.store.cache import SqliteCache
-from harness.store.journal import Journal
-from harness.types import HarnessError, Output
+from harness.types import HarnessError
 
 
 def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
@@ -46,49 +43,6 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         atomic.write(tmp_path / "file", b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
-
-
-def test_journal_remembers_and_drops_a_torn_line(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "outputs.jsonl")
-    assert journal.read() == {}
-    journal.append({"k1": Output("é\u2028\n"), "k2": Output(None, "timeout")})
-    with open(journal.path, "ab") as handle:
-        handle.write(b'{"key": "k3", "te')
-    assert journal.read() == {"k1": Output("é\u2028\n"), "k2": Output(None, "timeout")}
-    journal.append({"k2": Output("second try")})
-    assert journal.read() == {"k1": Output("é\u2028\n"), "k2": Output("second try")}
-    journal.path.write_bytes(b"damaged\n" + journal.path.read_bytes())
-    assert Journal(journal.path).read() == {"k1": Output("é\u2028\n"), "k2": Output("second try")}
-
-
-def fill(path: Path, worker: int) -> None:
-    cache = SqliteCache(path)
-    for i in range(20):
-        cache.put({f"shared {i}": "same", f"{worker} {i}": "own"})
-
-
-def test_cache_with_several_processes(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "cache.sqlite"
-    assert SqliteCache(path).get(["x"]) == {}
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=fill, args=(path, i)) for i in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0] * 4
-    keys = [f"{w} {i}" for w in ["shared", 0, 1, 2, 3] for i in range(20)]
-    assert len(SqliteCache(path).get([*keys, "missing"])) == 100
-
-
-def test_a_broken_cache_costs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "cache.sqlite"
-    path.write_bytes(b"this is no database" * 100)
-    cache = SqliteCache(path)
-    cache.put({"a": "b"})
-    assert cache.get(["a"]) == {}
-    assert "cannot be written" in caplog.text
-    assert "cannot be read" in caplog.text
 
 
 def test_leftovers_of_a_kill_are_removed(tmp_path: Path) -> None:

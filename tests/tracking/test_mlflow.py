@@ -19,6 +19,7 @@ import pytest
 import harness
 from tests.conftest import Called
 from tests.test_cli import harness as command
+from tests.test_cli import imported_by
 
 LEXICAL = (
     "run",
@@ -53,6 +54,11 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
         logged = [run.data.metrics[key] for key in (name, f"{name}/ci_low", f"{name}/ci_high")]
         assert logged == [score["estimate"], score["low"], score["high"]]
     assert run.data.metrics["examples"] == 4
+    assert run.data.metrics["failed"] == 0
+    assert run.data.metrics["health/empty"] == 0
+    assert run.data.metrics["health/length_ratio"] == pytest.approx(57 / 55)
+    assert "health/cut" not in run.data.metrics  # not known of a file
+    assert run.data.metrics["generation/generated"] == 0
     assert run.info.run_name == "dev-good"
     assert run.info.status == "FINISHED"
     assert run.data.params["metrics.bleu.tokenize"] == "13a"
@@ -66,6 +72,10 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
     assert not (files / "mlruns").exists()
     found = command("compare", run.info.run_id, scores_path.parent.name, cwd=files)
     assert "the same run twice" in found.stderr  # by MLflow id and by folder name it is the same run
+    again = [*LEXICAL, "system.path=good.jsonl", "tracking.experiment=mine"]
+    code = f"import harness.cli\ntry: harness.cli.main({again})\nexcept SystemExit: pass"
+    assert not imported_by(code, files) & {"mlflow", "pandas", "numba"}  # a finished run is quick to resume
+    assert len(stored_runs(store, "mine")) == 1
 
 
 def test_the_same_result_is_logged_once(files: Path, cli: Cli) -> None:
@@ -76,6 +86,10 @@ def test_the_same_result_is_logged_once(files: Path, cli: Cli) -> None:
     (files / "good.jsonl").write_text((files / "bad.jsonl").read_text())
     assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
     assert len(stored_runs(store)) == 2  # same config, other outputs: the earlier result stays in MLflow
+    newest, _ = stored_runs(store)
+    store.delete_run(newest.info.run_id)
+    assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
+    assert len(stored_runs(store)) == 2  # what was deleted there is logged again
 
 
 def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:

@@ -1,0 +1,264 @@
+"""Outputs, each generated once: what the journal or the shared cache has is reused, the rest is made batch by batch.
+
+The key of an output is the hash of (system key, what the system sees of the example, repeat). A system that cannot know
+its identity has the config's key instead, which no other run folder shares, and never meets the shared cache.
+
+Which outputs are generated together is decided once, from all that must be generated when the run starts, and journaled
+before the first batch. After an interruption a planned batch is generated whole and with the same members, or served
+whole from the cache if another run has made all of it meanwhile; what other batches have or lack never changes it. So
+an interrupted run ends with the outputs of an uninterrupted one even where an output depends on its batch.
+
+>>> limit_of("5%", 200), limit_of(0.05, 200), limit_of(3, 200), limit_of(None, 200)
+(10, 10, 3, None)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import files
+from harness.store.journal import Content, Journal
+from harness.types import Cache, Example, HarnessError, Output, Progress, System
+
+CACHE = ("auto", "all", "none")
+"""`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
+PERCENTILES = (50, 90, 99)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What there is of a run's outputs, and what must be generated."""
+
+    keys: list[str]
+    """Of each row."""
+    examples: dict[str, Example]
+    """By key; rows of the same key share an output."""
+    have: dict[str, Output]
+    """From the journal."""
+    cached: dict[str, Output]
+    """From the shared cache, not yet in the journal."""
+    planned: list[list[str]]
+    """Batches to generate that the journal has planned."""
+    new: list[list[str]]
+    """Batches to generate that it has not."""
+
+    @property
+    def todo(self) -> list[list[str]]:
+        return [*self.planned, *self.new]
+
+    def failed(self) -> list[Output]:
+        """The failed outputs so far, one for each row."""
+        found = (self.have.get(key) for key in self.keys)
+        return [output for output in found if output is not None and output.error is not None]
+
+
+def expanded(examples: Sequence[Example], repeats: int) -> list[Example]:
+    """A row for each (example, repeat), the repeats of an example side by side."""
+    if repeats < 1:
+        raise HarnessError(f"system.repeats={repeats}; expected at least 1")
+    if repeats == 1:
+        return list(examples)
+    return [replace(example, repeat=repeat) for example in examples for repeat in range(repeats)]
+
+
+def output_keys(system: System, owner: str, rows: Sequence[Example]) -> list[str]:
+    """The key of each row's output; `owner` is the system's key, or what stands in for it."""
+    return [files.digest([owner, system.seen(row), row.repeat]) for row in rows]
+
+
+def owner_of(identity: str | None, config_key: str) -> str:
+    """What an output belongs to: the system or, where its identity cannot be known, this config only."""
+    return identity if identity is not None else f"config {config_key}"
+
+
+def work_of(
+    system: System, keys: list[str], rows: Sequence[Example], journal: Content, cache: Cache | None, retry_failed: bool
+) -> Work:
+    """What must be generated; `cache` where it may be asked."""
+    examples: dict[str, Example] = {}
+    for key, row in zip(keys, rows, strict=True):
+        examples.setdefault(key, row)
+    have = {key: output for key, output in journal.outputs.items() if key in examples}
+    again = {key for key, output in have.items() if output.error is not None} if retry_failed else set()
+    started: list[list[str]] = []
+    taken: set[str] = set()
+    for batch in journal.planned:
+        if all(key in examples and key not in have and key not in taken for key in batch):
+            started.append(batch)
+            taken.update(batch)
+    free = [key for key in examples if (key not in have and key not in taken) or key in again]
+    found = cache.get([*free, *taken]) if cache is not None and (free or taken) else {}
+    planned = [batch for batch in started if not all(key in found for key in batch)]
+    left = {key for batch in planned for key in batch}
+    cached = {key: output for key, output in found.items() if key not in left}
+    free = [key for key in free if key not in cached]
+    have = {key: output for key, output in have.items() if key not in again}
+    new = [[free[i] for i in batch] for batch in _plan(system, [examples[key] for key in free])]
+    return Work(keys, examples, have, cached, planned, new)
+
+
+def _plan(system: System, examples: Sequence[Example]) -> list[list[int]]:
+    if not examples:
+        return []
+    batches = system.plan(examples)
+    if sorted(i for batch in batches for i in batch) != list(range(len(examples))):
+        raise HarnessError(
+            f"the plan of the system {system.name} does not hold each of {len(examples)} examples once; "
+            "expected lists of indices that cover them"
+        )
+    return [list(batch) for batch in batches if batch]
+
+
+def generate(
+    system: System,
+    work: Work,
+    journal: Journal,
+    cache: Cache | None,
+    max_failed: int | float | str | None,
+    again: str,
+    progress: Progress,
+) -> list[Output]:
+    """An output for each row. `cache`: where outputs are kept for other runs; `again`: how to retry what failed."""
+    have = work.have
+    rows = Counter(work.keys)
+    with _room(journal):
+        if work.cached:
+            journal.append(work.cached, None)
+        if work.new:
+            journal.plan(work.new)
+    have.update(work.cached)
+    n, limit = len(work.keys), limit_of(max_failed, len(work.keys))
+    failed, tokens, begun = len(work.failed()), 0, time.perf_counter()
+    total = sum(map(len, work.todo))
+
+    def check() -> None:
+        if limit is not None and failed > limit:
+            raise too_many(work.failed(), n, max_failed, journal.path.parent, again)
+
+    check()
+    if total:
+        with progress("generating", total) as step:
+            for batch in work.todo:
+                start = time.perf_counter()
+                made = dict(zip(batch, _made(system, [work.examples[key] for key in batch]), strict=True))
+                seconds = time.perf_counter() - start
+                with _room(journal):
+                    journal.append(made, seconds)
+                if cache is not None:
+                    cache.put(made, system.name)
+                have.update(made)
+                failed += sum(rows[key] for key, output in made.items() if output.error is not None)
+                tokens += sum(output.info.get("output_tokens") or 0 for output in made.values())
+                step.advance(len(made))
+                step.note(_note(tokens / (time.perf_counter() - begun), failed))
+                check()
+    return [have[key] for key in work.keys]
+
+
+def _note(tokens_a_second: float, failed: int) -> str:
+    """For the progress bar."""
+    parts = [f"{tokens_a_second:,.0f} tokens/s"] if tokens_a_second else []
+    return ", ".join([*parts, f"{failed} failed"] if failed else parts)
+
+
+def _made(system: System, batch: Sequence[Example]) -> list[Output]:
+    outputs = list(system.generate(batch))
+    if len(outputs) != len(batch) or not all(isinstance(output, Output) for output in outputs):
+        raise HarnessError(
+            f"the system {system.name} gave {len(outputs)} outputs for a batch of {len(batch)}; "
+            "expected one harness.types.Output for each example"
+        )
+    return [_storable(output) for output in outputs]
+
+
+def _storable(output: Output) -> Output:
+    fault = files.text_fault(output.text) if output.text is not None else None
+    return Output(None, f"the output holds {fault}", output.info) if fault else output
+
+
+@contextmanager
+def _room(journal: Journal) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HarnessError(
+            f"{journal.path} cannot be written ({error.strerror or error}); earlier batches are kept in it, "
+            "run the same command again when there is room"
+        ) from error
+
+
+# ---------------------------------------------------------------- failures
+
+
+def limit_of(max_failed: int | float | str | None, n: int) -> int | None:
+    """How many of n outputs may fail: a count, a share below 1 or a percentage; None: any number."""
+    if max_failed is None:
+        return None
+    text = str(max_failed).strip()
+    if text.isdecimal():
+        return int(text)
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise HarnessError(f"max_failed={max_failed}; expected a count, a share such as 0.05, or one such as 5%")
+    return math.floor(share * n + 1e-9)
+
+
+def too_many(
+    failed: Sequence[Output], n: int, max_failed: int | float | str | None, where: Path, again: str
+) -> HarnessError:
+    """What ends a run of which more fail than may."""
+    return HarnessError(
+        f"{len(failed)} of {n} outputs failed, the first with: {failed[0].error}\n"
+        f"max_failed={max_failed} allows {limit_of(max_failed, n)}. Outputs and errors are kept in {where}; "
+        f"when the cause is mended, only what failed is generated again by\n  {again}"
+    )
+
+
+# ---------------------------------------------------------------- facts
+
+
+def facts(journal: Content, outputs: Sequence[Output], price: Mapping[str, float] | None) -> dict[str, Any]:
+    """Throughput, latency, tokens and cost for the manifest; None where a system says nothing of it."""
+    infos = [output.info for output in outputs]
+    tokens = {side: _total(infos, f"{side}_tokens") for side in ("input", "output")}
+    cost = _total(infos, "cost")
+    if cost is None and price is not None and tokens["input"] is not None and tokens["output"] is not None:
+        cost = cost_of(tokens["input"], tokens["output"], price)
+    seconds = [info["seconds"] for info in infos if info.get("seconds") is not None]
+    latency = np.percentile(seconds, PERCENTILES) if seconds else [None] * len(PERCENTILES)
+    made = journal.generated
+    rate = made / journal.seconds if journal.seconds else None
+    known = [o.info["output_tokens"] for o in journal.outputs.values() if o.info.get("output_tokens") is not None]
+    return {
+        "generated": made,
+        "cached": journal.cached,
+        "seconds": journal.seconds if made else None,
+        "outputs_per_second": rate,
+        "tokens_per_second": rate * sum(known) / len(known) if rate and known else None,
+        "input_tokens": tokens["input"],
+        "output_tokens": tokens["output"],
+        "cost": cost,
+        **{f"latency_p{p}": None if x is None else float(x) for p, x in zip(PERCENTILES, latency, strict=True)},
+    }
+
+
+def _total(infos: Sequence[Mapping[str, Any]], field: str) -> Any:
+    known = [info[field] for info in infos if info.get(field) is not None]
+    return sum(known) if known else None
+
+
+def cost_of(input_tokens: float, output_tokens: float, price: Mapping[str, float]) -> float:
+    """By a price of a million tokens of each kind."""
+    return (input_tokens * price.get("input", 0.0) + output_tokens * price.get("output", 0.0)) / 1e6

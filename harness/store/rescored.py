@@ -1,0 +1,77 @@
+"""A stored run as a data set and a system, so that `harness score` can score it again from nothing but its folder.
+
+examples.parquet holds the examples, their metadata and the raw outputs; manifest.json the names and keys. Nested
+metadata is text there, so the data set's key is taken from the manifest, not computed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.store.folder import COLUMNS, metadata_field, read_manifest
+from harness.types import Example, HarnessError, Output, System
+
+
+class Stored:
+    """The rows of a stored run."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        found = read_manifest(folder)
+        try:
+            assert found is not None
+            scores = json.loads((folder / "scores.json").read_text())["scores"]
+            table = pq.read_table(folder / "examples.parquet")
+        except (AssertionError, OSError, ValueError, KeyError, pa.ArrowException):
+            raise HarnessError(
+                f"{folder} is not a finished run; expected a run folder with scores.json, examples.parquet, "
+                "statistics.parquet and manifest.json"
+            ) from None
+        self.manifest: Mapping[str, Any] = found
+        self.columns = {name: table.column(name).to_pylist() for name in table.column_names if name not in scores}
+        self.fields = {name: metadata_field(name, scores) for name in self.columns if name not in COLUMNS}
+        cluster = found["dataset"]["cluster"]
+        self.cluster = None if cluster is None else metadata_field(cluster, scores)
+
+    def rows(self) -> Iterator[tuple[Example, Output]]:
+        """Each example and repeat with its raw output."""
+        columns = self.columns
+        finish = columns.get("finish") or [None] * len(columns["id"])
+        for i, id_ in enumerate(columns["id"]):
+            metadata = {field: columns[name][i] for name, field in self.fields.items()}
+            references = tuple(columns["references"][i])
+            text, error = columns["raw_output"][i], columns["error"][i]
+            info = {} if finish[i] is None else {"finish": finish[i]}
+            output = Output(text, None, info) if text is not None else Output(None, error, info)
+            yield Example(id_, columns["source"][i], references, metadata, columns["repeat"][i]), output
+
+
+class StoredDataset:
+    def __init__(self, stored: Stored) -> None:
+        self.stored = stored
+        self.name: str = stored.manifest["dataset"]["name"]
+        self.cluster = stored.cluster
+
+    def examples(self) -> Iterator[Example]:
+        return (example for example, _ in self.stored.rows() if example.repeat == 0)
+
+
+class StoredSystem(System):
+    stored = True
+
+    def __init__(self, stored: Stored) -> None:
+        self.name: str = stored.manifest["system"]["name"]
+        self.repeats = max(stored.columns["repeat"]) + 1
+        self._key: str | None = stored.manifest["system"]["key"]
+        self._outputs = {(example.id, example.repeat): output for example, output in stored.rows()}
+
+    def key(self) -> str | None:
+        return self._key
+
+    def generate(self, batch: Sequence[Example]) -> list[Output]:
+        return [self._outputs[example.id, example.repeat] for example in batch]

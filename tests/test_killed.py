@@ -1,0 +1,98 @@
+"""Killed at twenty random moments and run again each time, a run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.conftest import write_jsonl
+from tests.made_up import ARGUMENTS, install
+
+KILLS, EXAMPLES, REPEATS, BATCH = 20, 60, 2, 4
+OPTIONS = (
+    f"system.repeats={REPEATS}",
+    f"system.batch={BATCH}",
+    "system.seconds=0.004",
+    "metrics=[exact_match,token_f1]",
+)
+
+
+def run(folder: str) -> None:
+    """`harness run …` in a process of its own."""
+    os.chdir(folder)
+    with open("out.txt", "a") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    sys.argv = ["harness"]
+    from harness.cli import main
+
+    main([*ARGUMENTS, *OPTIONS, "output_dir=run"])
+
+
+def called(folder: Path) -> list[tuple[str, str, str]]:
+    """(process, batch, output) of everything generated so far."""
+    path = folder / "calls.txt"
+    lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+    return [(process, batch, f"{id_}/{repeat}") for process, batch, id_, repeat in lines]
+
+
+def test_twenty_kills(tmp_path: Path) -> None:
+    """The system's output depends on its batch, so any other composition of a batch would show in every file."""
+    chance = random.Random(6)
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "it", "rained", "all", "night", "over", "the", "old", "town"]
+    texts = [" ".join(chance.choices(words, k=chance.randint(1, 30))) for _ in range(EXAMPLES)]
+    rows = [{"id": f"{i}", "source": f"{text} {i}", "references": [text]} for i, text in enumerate(texts)]
+    for name in ("killed", "whole"):
+        (tmp_path / name).mkdir()
+        install(tmp_path / name)
+        write_jsonl(tmp_path / name / "dev.jsonl", rows)
+    killed = tmp_path / "killed"
+    # processes are forked from one that has imported everything, so that a start takes no seconds
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["tests.test_killed", "harness.app", "harness.runner", "harness.metrics.squad", "pandas", "pyarrow.parquet"]
+    )
+
+    total = EXAMPLES * REPEATS
+    for attempt in range(KILLS):
+        before = len(called(killed))
+        process = context.Process(target=run, args=(str(killed),))
+        process.start()
+        # the last ones after everything was generated: while scores are computed and files written
+        goal = total if attempt >= KILLS - 5 else min(before + chance.randint(0, total // 12), total)
+        while len({output for _, _, output in called(killed)}) < goal and len(called(killed)) < before + total:
+            assert process.is_alive(), (killed / "out.txt").read_text()
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.02 if goal < total else 0.4))
+        process.kill()
+        process.join()
+        assert process.exitcode in (-signal.SIGKILL, 0)  # 0: it was quicker than the kill, and the next one resumes
+    for folder in (killed, tmp_path / "whole"):
+        process = context.Process(target=run, args=(str(folder),))
+        process.start()
+        process.join()
+        assert process.exitcode == 0, (folder / "out.txt").read_text()
+
+    for name in ("scores.json", "examples.parquet", "statistics.parquet"):
+        assert (killed / "run" / name).read_bytes() == (tmp_path / "whole" / "run" / name).read_bytes(), name
+    made = called(killed)
+    assert len(called(tmp_path / "whole")) == len({output for _, _, output in made}) == total
+    again = [output for output, count in Counter(output for _, _, output in made).items() if count > 1]
+    batches = Counter((process, batch) for process, batch, _ in made)
+    assert set(batches.values()) == {BATCH}  # always whole batches
+    # each process made again at most the batch that was in flight when the one before it was killed
+    seen: dict[str, str] = {}
+    for process, batch in batches:
+        members = {output for p, b, output in made if (p, b) == (process, batch)}
+        repeated = {seen[output] for output in members if output in seen}
+        assert repeated <= {batch}  # with the same members
+        seen |= dict.fromkeys(members, batch)
+    twice = Counter(process for process, batch in batches if sum(b == batch for _, b in batches) > 1)
+    assert len(again) <= KILLS * BATCH
+    assert max(twice.values(), default=0) <= 2  # the one in flight, here and there
