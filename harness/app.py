@@ -6,6 +6,7 @@ mend into one message, a misspelt name with the nearest valid one.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import re
@@ -112,8 +113,10 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     from harness.stats.intervals import check_options
 
     check_options(**stats)
+    dataset, select = _dataset(resolved["dataset"])
     return Job(
-        dataset=_build(resolved["dataset"], "dataset"),
+        dataset=dataset,
+        select=select,
         system=_build(resolved["system"], "system"),
         postprocess=_build(resolved["postprocess"], "postprocess"),
         metrics={name: _build(spec, f"metrics.{name}") for name, spec in metrics.items()},
@@ -127,10 +130,23 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     )
 
 
-def _build(spec: Any, where: str) -> Any:
+def _dataset(spec: Any) -> tuple[Any, Any]:
+    """A data set, and the selection from it: the options that every data set has."""
+    from harness.datasets.selection import Selection
+
+    if not isinstance(spec, Mapping):
+        return _build(spec, "dataset"), iter
+    shared = inspect.signature(Selection).parameters
+    own = {k: v for k, v in spec.items() if k not in shared}
+    chosen = {k: v for k, v in spec.items() if k in shared}
+    return _build(own, "dataset", shared), Selection(**core.checked(Selection, chosen, "dataset"))
+
+
+def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
+    """What a spec describes; `shared`: options valid beside its own, for the message about a misspelt one."""
     if not isinstance(spec, Mapping) or "_target_" not in spec:
         raise HarnessError(f"{where} has no _target_; expected the name of a class, as in the files of conf/")
-    return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where)
+    return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where, shared)
 
 
 class Sweep(Callback):  # type: ignore[misc]  # hydra has no types

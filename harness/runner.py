@@ -12,10 +12,12 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,8 @@ from harness.types import (
 
 log = logging.getLogger(__name__)
 RUNS = Path("runs")
+Select = Callable[[Iterable[Example]], Iterator[Example]]
+"""Some of the examples, in their order."""
 PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "numba", "nltk", "torch", "transformers")
 
 
@@ -67,6 +71,8 @@ class Job:
     key: str
     config: Mapping[str, Any] = field(default_factory=dict)
     """The composed config, secrets masked."""
+    select: Select = iter
+    """Which examples of the data set are evaluated, before `limit`."""
     name: str | None = None
     limit: int | None = None
     output_dir: str | None = None
@@ -80,7 +86,7 @@ def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
     started = _now()
     with progress("reading", 0) as step:
-        examples, ids = read_examples(job.dataset, job.limit, whole=job.system.stored, advance=step.advance)
+        examples, ids = read_examples(job.dataset, job.limit, job.system.stored, step.advance, job.select)
     check_references(examples, job.metrics)
     metrics = fitted(job.metrics, examples)
     for metric in metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
@@ -131,28 +137,35 @@ def run(job: Job, progress: Progress) -> RunResult:
 
 
 def read_examples(
-    dataset: Dataset, limit: int | None, whole: bool, advance: Advance
+    dataset: Dataset, limit: int | None, whole: bool, advance: Advance, select: Select = iter
 ) -> tuple[list[Example], list[str]]:
     """(the examples to evaluate, their ids or, if `whole`, those of the whole data set)."""
     if limit is not None and limit < 1:
         raise HarnessError(f"limit={limit}; expected at least 1")
-    examples: list[Example] = []
     ids: list[str] = []
-    for example in dataset.examples():
-        if not whole and len(examples) == limit:
-            break
-        ids.append(example.id)
-        if limit is None or len(examples) < limit:
-            examples.append(example)
-        advance(1)
+
+    def watched() -> Iterator[Example]:
+        for example in dataset.examples():
+            advance(1)
+            if whole:
+                ids.append(example.id)
+            yield example
+
+    rows = watched()
+    examples = list(islice(select(rows), limit))
+    if whole:
+        deque(rows, maxlen=0)
     if not examples:
-        raise HarnessError(f"the data set {dataset.name} is empty; expected at least one example")
-    return examples, ids
+        unfit = "has no example that dataset.filter, dataset.sample and dataset.shard leave"
+        found = "is empty" if next(dataset.examples(), None) is None else unfit
+        raise HarnessError(f"the data set {dataset.name} {found}; expected at least one example")
+    return examples, ids if whole else [example.id for example in examples]
 
 
 def dataset_key(examples: Sequence[Example]) -> str:
     """Hash of all rows in any order; runs are aligned by id."""
-    return files.digest(sorted(files.digest([e.id, e.source, e.references, e.metadata]) for e in examples))
+    by_id = sorted(examples, key=lambda e: e.id)
+    return files.digest_all([e.id, e.source, e.references, e.metadata] for e in by_id)
 
 
 def check_references(examples: Sequence[Example], metrics: Mapping[str, Metric]) -> None:
@@ -347,6 +360,7 @@ def manifest(
             "key": result.dataset_key,
             "examples": len(result.examples),
             "cluster": result.cluster,
+            "about": dict(job.dataset.about()),
         },
         "system": {"name": result.system, "key": identity},
         "metrics": metrics,

@@ -47,12 +47,11 @@ class MlflowTracker:
 
     def log(self, run: RunResult, group: str | None) -> Tracked:
         """Logs a stored run; raises whatever MLflow raises, for the caller to turn into a warning."""
-        _reachable(self.uri)
+        reachable(self.uri)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         from mlflow import MlflowClient
 
-        for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):  # importing mlflow sets them to INFO
-            logging.getLogger(noisy).setLevel(logging.WARNING)
+        quiet()
         if self.uri.startswith("sqlite:///"):
             Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
         with _first(self.uri):
@@ -130,6 +129,12 @@ class MlflowTracker:
         return f"{run_id} in {self.uri}"
 
 
+def quiet() -> None:
+    """Importing mlflow sets its loggers to INFO; called after that."""
+    for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
 @contextmanager
 def _first(uri: str) -> Iterator[None]:
     """One process at a time makes a SQLite store, the experiment and the parent run."""
@@ -151,7 +156,7 @@ def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | 
     return None, False
 
 
-def _reachable(uri: str) -> None:
+def reachable(uri: str) -> None:
     """MLflow retries for minutes where nobody listens; ask first."""
     parts = urlsplit(uri)
     proxied = parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
