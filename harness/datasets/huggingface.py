@@ -101,6 +101,8 @@ class HuggingFaceDataset(Dataset):
         given = builder.config.data_files or {}
         sources = [str(one) for some in given.values() for one in some]
         commit = builder.hash if builder.repo_id and COMMIT.fullmatch(builder.hash or "") else None
+        if COMMIT.fullmatch(self.revision or "") and commit != self.revision:  # offline, datasets takes what is cached
+            raise ValueError(f"what is cached is of the revision {commit}, not dataset.revision={self.revision}")
         return loaded, [] if builder.repo_id else sources, commit
 
 

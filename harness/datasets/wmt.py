@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class WmtDataset(Dataset):
         self.name = f"{testset}-{langpair}"
 
     def examples(self) -> Iterator[Example]:
-        source, references, others = self._files()
+        source, references, others = self._files
         if self.cluster is not None and self.cluster not in others:
             raise HarnessError(
                 f"{self.testset} {self.langpair} has no {self.cluster!r}; found: {', '.join(others) or 'nothing'} "
@@ -41,13 +42,11 @@ class WmtDataset(Dataset):
     def about(self) -> dict[str, str]:
         from importlib.metadata import version
 
-        source, references, others = self._files()
-        paths = [source, *references, *others.values()]
-        return {
-            "sacrebleu": version("sacrebleu"),
-            "sha256": files.digest([files.file_digest(Path(path)) for path in paths]),
-        }
+        source, references, others = self._files
+        hashes = [files.file_digest(Path(path)) for path in (source, *references, *others.values())]
+        return {"sacrebleu": version("sacrebleu"), "sha256": files.digest(hashes)}
 
+    @cached_property
     def _files(self) -> tuple[str, list[str], dict[str, str]]:
         """(the file of sources, those of references, those of metadata by field), downloaded on first use."""
         from sacrebleu.dataset import DATASETS
