@@ -117,7 +117,9 @@ def test_equal_hashes_of_different_ids_are_told_apart(tmp_path: Path, monkeypatc
     monkeypatch.setattr(rows, "hash", lambda value: len(value), raising=False)
     data = [{"id": name} for name in ("aa", "bb", "c", "dd")]
     assert [example.id for example in read(tmp_path, *data)] == ["aa", "bb", "c", "dd"]
-    with pytest.raises(HarnessError, match=r"line 5 has the id 'bb', already used in .*a.jsonl line 2; expected unique"):
+    with pytest.raises(
+        HarnessError, match=r"line 5 has the id 'bb', already used in .*a.jsonl line 2; expected unique"
+    ):
         read(tmp_path, *data, {"id": "bb"})
 
 
