@@ -24,6 +24,8 @@ from harness.types import Example, HarnessError
 FIELDS = ("id", "source", "references")
 PLAIN = frozenset({int, float, bool, type(None)})
 """Kinds of metadata in which there is nothing to check."""
+BLOCK = 2**10
+"""Slots of the smallest table of ids, and how many are moved to a larger one at a time."""
 Get = Callable[[Mapping[str, Any], str], Any]
 """(row, place) -> the value of a field."""
 
@@ -140,7 +142,7 @@ class Ids:
     """The ids so far, as 64-bit hashes in an open-addressing table: 12 to 24 bytes an id, whatever its length."""
 
     def __init__(self) -> None:
-        self._count, self._slots = 0, 2**10
+        self._count, self._slots = 0, BLOCK
         self._table = np.zeros(self._slots, np.int64).data
 
     def add(self, id_: str) -> bool:
@@ -161,17 +163,18 @@ class Ids:
         return True
 
     def _grow(self) -> None:
-        keys = np.asarray(self._table)
-        keys = keys[keys != 0]
-        self._slots *= 2
-        table = np.zeros(self._slots, np.int64)
-        home = keys & (self._slots - 1)
-        table[home] = keys  # of several with one home the last stays; the others are put one by one
-        self._table = table.data
-        others = keys[table[home] != keys]
-        self._count -= len(others)
-        for key in others.tolist():
-            self._put(key)
+        old = np.asarray(self._table)
+        table = np.zeros(2 * self._slots, np.int64)
+        self._table, self._slots, self._count = table.data, len(table), 0
+        for block in np.split(old, len(old) // BLOCK):
+            keys = block[block != 0]
+            home = keys & (self._slots - 1)
+            free = table[home] == 0
+            table[home[free]] = keys[free]  # of several with one home the last stays
+            displaced = table[home] != keys
+            self._count += len(keys) - int(displaced.sum())
+            for key in keys[displaced].tolist():
+                self._put(key)
 
 
 def _first_place(

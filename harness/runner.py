@@ -360,7 +360,7 @@ def manifest(
             "key": result.dataset_key,
             "examples": len(result.examples),
             "cluster": result.cluster,
-            "about": dict(job.dataset.about()),
+            "about": masked(dict(job.dataset.about())),
         },
         "system": {"name": result.system, "key": identity},
         "metrics": metrics,

@@ -2,7 +2,7 @@
 
 Applied in this order, before the top level's `limit`:
 
-filter  those of which an expression is true: `'dataset.filter="domain == \\'news\\' and len(source) < 500"'`, over
+filter  those of which an expression is true: `'dataset.filter="domain == \\"news\\" and len(source) < 500"'`, over
         id, source, references and metadata by name; in Jinja's language, evaluated in its sandbox.
 sample  N examples drawn at random: those with the smallest hashes of (seed, id). So the draw depends on the ids alone,
         not on the order of rows, and a sample of 500 is part of that of 1,000. Kept in the data's order.

@@ -4,7 +4,7 @@ sacreBLEU downloads the set on first use and keeps it in ~/.sacrebleu (or the fo
 SACREBLEU names); `sacrebleu --list` names all sets. Source and references are those that `sacrebleu -t` scores against,
 one example a line, ids are line numbers from 1. What sacreBLEU knows of a line's document is metadata: `docid`,
 `origlang`, `genre`, `domain`, so that `dataset.cluster=docid` resamples documents and
-`'dataset.filter="origlang == \\'de\\'"'` keeps what was written in German.
+`'dataset.filter="origlang == \\"de\\""'` keeps what was written in German.
 """
 
 from __future__ import annotations
