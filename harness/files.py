@@ -16,7 +16,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -208,12 +208,11 @@ def _object(value: Any, place: str) -> dict[str, Any]:
 
 
 def _jsonl(path: Path) -> Iterator[Row]:
-    parse: Callable[[bytes], Any] = orjson.loads
     head = f"{path} line "
     for number, raw in _raw_lines(path):
         place = head + str(number)
         try:
-            value = parse(raw)
+            value = orjson.loads(raw)
         except ValueError:
             line = _line(path, number, raw)
             if not line.strip():

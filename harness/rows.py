@@ -49,8 +49,7 @@ class Columns:
             field: [(name, _get(name, f"dataset.columns.{field}")) for name in names[field]] for field in FIELDS
         }
         plain = {name for some in names.values() for name in some if not _is_template(name)}
-        inputs = {name for field in ("id", "source") for name in _mentioned(given.get(field, []))}
-        self.taken = plain | (_mentioned(given.get("references", [])) - inputs)
+        self.taken = plain | _mentioned(given.get("references", []))
         """Top-level columns that are no metadata."""
         self.inside = [name.split(".") for name in sorted(plain) if "." in name]
         """Paths of nested fields that are no metadata."""
@@ -116,12 +115,8 @@ def examples_of(
         if cluster is not None:
             unit = _cluster(row, place, cluster)
             metadata.setdefault(cluster, unit)
-        yield Example(
-            id_,
-            None if source is None else files.text(source, place, source_name),
-            tuple(found),
-            metadata,
-        )
+        text = None if source is None else files.text(source, place, source_name)
+        yield Example(id_, text, tuple(found), metadata)
 
 
 def _identifier(get: Get, name: str, row: Mapping[str, Any], place: str) -> str:

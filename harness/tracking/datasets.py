@@ -56,14 +56,14 @@ class MlflowDataset(Dataset):
                 found: Path | Iterator[files.Row] = self._input(run[1])
             else:
                 found = self._artifact() if ":/" in self.path else self._records()
+            if isinstance(found, Path):
+                self._about["sha256"] = files.file_digest(files.existing(found, "a data file"))
+                found = _table(found)
+            yield from found
         except HarnessError:
             raise
         except Exception as error:  # MLflow raises its own, its database's and its storage's errors
             raise self._unreadable(str(error).strip() or type(error).__name__) from error
-        if isinstance(found, Path):
-            self._about["sha256"] = files.file_digest(files.existing(found, "a data file"))
-            found = _table(found)
-        yield from found
 
     def _check_store(self) -> None:
         """A store that is not there is said now: MLflow makes an empty one, or retries for minutes."""

@@ -58,7 +58,14 @@ def test_templates(tmp_path: Path) -> None:
     }
     (found,) = read(tmp_path, ROW, columns=columns)
     assert (found.id, found.source, found.references) == ("7-d1", "Gruß: HALLO", ("Hello!", "Gruß"))
-    assert set(found.metadata) == {"key", "translation", "contexts", "doc"}  # no answers: the references are made of it
+    assert set(found.metadata) == {"key", "translation", "contexts", "doc"}  # no answers: references are made of them
+
+
+def test_a_column_that_makes_the_references_is_not_shown_though_the_source_is_made_of_it_too(tmp_path: Path) -> None:
+    columns = {"source": "{{ translation.de }}", "references": "{{ translation.en }}"}
+    (found,) = read(tmp_path, ROW, columns=columns)
+    assert (found.source, found.references) == ("Hallo", ("Hello",))
+    assert "translation" not in found.metadata
 
 
 @pytest.mark.parametrize(
