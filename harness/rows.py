@@ -93,17 +93,17 @@ def examples_of(
         if with_id is None:
             with_id = "id" in mapped.given or "id" in row
         if with_id:
-            id_ = files.identifier(get_id(row, place), place, id_name)
+            id_ = files.identifier(row[id_name] if id_name in row else get_id(row, place), place, id_name)
             if not ids.add(id_):
                 first = _first_place(rows, number - 1, id_, partial(_identifier, get_id, id_name))
                 if first is not None:
                     raise HarnessError(f"{place} has the id {id_!r}, already used in {first}; expected unique ids")
         else:
             id_ = str(number)
-        source = get_source(row, place) if source_given else row.get("source")
+        source = row[source_name] if source_name in row else get_source(row, place) if source_given else None
         found: list[str] = []
         for name, get in references:
-            value = get(row, place) if references_given else row.get("references")
+            value = row[name] if name in row else get(row, place) if references_given else None
             if skip_blank and value == "":
                 continue
             for item in value if isinstance(value, list | tuple) else (value,):
@@ -190,7 +190,7 @@ def _get(name: str, option: str) -> Get:
 
 
 def _column(name: str, row: Mapping[str, Any], place: str) -> Any:
-    return row[name] if name in row else _lookup(row, place, name)
+    return _lookup(row, place, name)
 
 
 def _lookup(row: Mapping[str, Any], place: str, name: str, hint: str = "") -> Any:

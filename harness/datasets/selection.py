@@ -68,6 +68,7 @@ def _condition(expression: str) -> Callable[[Example], bool]:
     from jinja2.sandbox import SandboxedEnvironment
 
     environment = SandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals.clear()
     environment.globals["len"] = len
     place = f"dataset.filter={expression}"
     try:
