@@ -6,7 +6,7 @@ A .txt file is aligned with the data set line by line; .jsonl, .json, .csv, .tsv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +41,15 @@ class Predictions(System):
 
     def _by_id(self, ids: Sequence[str]) -> dict[str, Output]:
         outputs: dict[str, Output] = {}
-        for place, row in self._rows():
-            if "id" not in row or "output" not in row:
-                raise files.missing_field(place, "output" if "id" in row else "id", row)
+        places: dict[str, str] = {}
+        for place, row in files.read_rows(self.path, "a file of outputs (system.path)", self.quoting):
+            for field in ("id", "output"):
+                if field not in row:
+                    raise files.missing_field(place, field, row)
             id_ = files.identifier(row["id"], place, "id")
             if id_ in outputs:
-                first = next(there for there, one in self._rows() if files.identifier(one["id"], there, "id") == id_)
-                raise HarnessError(f"{place} has the id {id_!r}, already used in {first}; expected unique ids")
-            outputs[id_] = _output(row, place)
+                raise HarnessError(f"{place} has the id {id_!r}, already used in {places[id_]}; expected unique ids")
+            outputs[id_], places[id_] = _output(row, place), place
         known = set(ids)
         missing = [id_ for id_ in ids if id_ not in outputs]
         extra = [id_ for id_ in outputs if id_ not in known]
@@ -60,9 +61,6 @@ class Predictions(System):
                 found.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
             raise HarnessError(f"{self.path} {' and '.join(found)}; expected the data set's {len(ids)} ids, each once")
         return outputs
-
-    def _rows(self) -> Iterator[files.Row]:
-        return files.read_rows(self.path, "a file of outputs (system.path)", self.quoting)
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         return [self._outputs[example.id] for example in batch]
