@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import lexical, neural, resume, statistics
+from benchmarks import lexical, neural, reading, resume, statistics
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -36,6 +36,7 @@ Machines are noisy: read ratios, not seconds.
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
         "statistics": ("Intervals and comparisons", statistics.tables),
+        "reading": ("Reading data", reading.tables),
         "resume": ("Resume", resume.tables),
         "command": ("Command line", command_line),
     }

@@ -228,15 +228,22 @@ setattr(RunResult, "examples", _Late("examples"))  # noqa: B010  pandas takes lo
 # ---------------------------------------------------------------- seams
 
 
-class Dataset(Protocol):
+class Dataset(ABC):
     """A source of examples."""
 
     name: str
     """Short, for run names: the file's stem, the data set's name on a hub."""
-    cluster: str | None
+    cluster: str | None = None
     """The metadata field by which examples belong together, or None."""
 
-    def examples(self) -> Iterator[Example]: ...
+    @abstractmethod
+    def examples(self) -> Iterator[Example]:
+        """The examples, as a stream in the data's order."""
+
+    def about(self) -> Mapping[str, str]:
+        """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
+        Asked for after the examples were read."""
+        return {}
 
 
 class System(ABC):
