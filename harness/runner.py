@@ -229,18 +229,14 @@ def outputs_of(
             todo = {keys[i]: examples[i] for i in batch if keys[i] not in have}
             if not todo:
                 continue
-            outputs = list(system.generate(list(todo.values())))
-            if len(outputs) != len(todo) or not all(isinstance(output, Output) for output in outputs):
-                raise HarnessError(
-                    f"the system {system.name} gave {len(outputs)} outputs for a batch of {len(todo)}; "
-                    "expected one harness.types.Output for each example"
-                )
-            made = dict(zip(todo, map(_storable, outputs), strict=True))
-            _keep(journal, made)
-            if identity is not None:
-                cache.put({key: output.text for key, output in made.items() if output.text is not None})
-            have.update(made)
-            step.advance(len(made))
+            names = list(todo)
+            for group in system.stream(list(todo.values())):
+                made = {names[i]: _storable(output) for i, output in group.items()}
+                _keep(journal, made)
+                if identity is not None:
+                    cache.put({key: output.text for key, output in made.items() if output.text is not None})
+                have.update(made)
+                step.advance(len(made))
     return [have[key] for key in keys]
 
 
