@@ -68,7 +68,7 @@ class Output:
     text: str | None
     error: str | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`."""
+    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop`, `length`), `seconds`."""
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.error is None):

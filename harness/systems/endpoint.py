@@ -21,13 +21,11 @@ import random
 import re
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from queue import SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
@@ -40,7 +38,9 @@ T = TypeVar("T")
 LONGEST_BACKOFF = 60.0
 RETRIED = (408, 409, 425, 429)
 ENDING = (401, 402, 403, 404, 405)
-_NO_MODEL = re.compile(r"model\b.{0,100}\b(does not|doesn't|not) (exist|found)|no such model|invalid model", re.I | re.S)
+_NO_MODEL = re.compile(
+    r"model_not_found|invalid_model|\bmodel\b.{0,100}\bnot (exist|found)\b|no such model", re.I | re.S
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class Pace:
 
 
 class Endpoint:
-    def __init__(self, url: str, model: str, key_variable: str, limits: Limits) -> None:
+    def __init__(self, url: str, key_variable: str, limits: Limits) -> None:
         """The key is read from the environment here and goes into the request's header and nowhere else."""
-        self.url, self.model, self.key_variable, self.limits = url, model, key_variable, limits
+        self.url, self.key_variable, self.limits = url, key_variable, limits
         self._key = os.environ.get(key_variable, "").strip()
         if not (self._key.isascii() and self._key.isprintable()):
             raise HarnessError(f"the environment variable {key_variable} holds no key; expected printable ASCII")
@@ -156,19 +156,20 @@ class Endpoint:
             if tries > self.limits.retries or time.monotonic() + wait > deadline:
                 break
             await asyncio.sleep(wait)
-        message = f"{fault}; given up after {tries} tries in {time.monotonic() - deadline + self.limits.time_limit:.1f} s"
+        ended = time.monotonic()
+        took = ended - deadline + self.limits.time_limit
+        message = f"{fault}; given up after {tries} {'try' if tries == 1 else 'tries'} in {took:.1f} s"
         if isinstance(fault, _Unreachable):
             raise HarnessError(f"{message}. What was answered before is kept; the same command goes on from there")
-        return Reply(None, message, tries, time.monotonic() - started)
+        return Reply(None, message, tries, ended - started)
 
     async def _turn(self, tokens: int) -> None:
         """Waits until the limits, and the server where it asked to wait, leave room for a request."""
         while True:
-            at = max(self._requests.take(1), self.tokens.take(tokens))
-            if self._held > at:
-                at = self._held + random.uniform(0, self.limits.backoff)
-            if at > time.monotonic():
-                await asyncio.sleep(at - time.monotonic())
+            while (wait := self._held - time.monotonic()) > 0:
+                await asyncio.sleep(wait + random.uniform(0, self.limits.backoff))
+            if (wait := max(self._requests.take(1), self.tokens.take(tokens)) - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
             if self._held <= time.monotonic():
                 return
 
@@ -177,7 +178,8 @@ class Endpoint:
         import aiohttp
 
         limits = self.limits
-        timeout = aiohttp.ClientTimeout(seconds, sock_connect=limits.connect_timeout, sock_read=limits.read_timeout)
+        whole = min(seconds, limits.read_timeout)
+        timeout = aiohttp.ClientTimeout(whole, sock_connect=limits.connect_timeout)
         try:
             async with self._session.post(self.url, data=body, timeout=timeout, allow_redirects=False) as response:
                 content = await response.read()
@@ -190,10 +192,8 @@ class Endpoint:
             raise _Unreachable(why) from None
         except aiohttp.ConnectionTimeoutError:
             raise _Unreachable(f"{self.url} cannot be reached within {limits.connect_timeout:g} s") from None
-        except aiohttp.SocketTimeoutError:
-            raise _Again(f"no answer within system.read_timeout={limits.read_timeout:g} s") from None
-        except asyncio.TimeoutError:
-            raise _Again(f"no answer within system.time_limit={limits.time_limit:g} s") from None
+        except TimeoutError:
+            raise _Again(f"no answer within {whole:g} s") from None
         except aiohttp.ClientPayloadError:
             raise _Again("the answer broke off") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -208,12 +208,12 @@ class Endpoint:
         found = self._clean(f"{self.url} answered {status}: {said}")
         short = self._clean(f"HTTP {status}: {said}")
         if 300 <= status < 400:
-            return HarnessError(f"{found}, a redirect to {headers.get('Location')}; expected system.base_url to be final")
+            return HarnessError(f"{found}, a redirect to {headers.get('Location')}; expected that as system.base_url")
         if status in (401, 403):
             state = "its key was refused" if self._key else "which is not set"
             return HarnessError(f"{found}; expected a key in the environment variable {self.key_variable}, {state}")
         if status in ENDING or (status < 500 and _NO_MODEL.search(said)):
-            return HarnessError(f"{found}; expected system.base_url and system.model={self.model} to name what is there")
+            return HarnessError(f"{found}; expected a server's system.base_url and a system.model that it has")
         if status == 429 and "insufficient_quota" in said:
             return HarnessError(f"{found}; expected an account with credit. The same command goes on from here")
         if status not in RETRIED and status < 500:
@@ -262,37 +262,3 @@ def _message(content: bytes) -> str:
         found = str(found) if inner is None else inner
     said = found if isinstance(found, str) else json.dumps(found)
     return f"{said[:500] or 'nothing'}{f' ({code})' if isinstance(code, str) and code not in said else ''}"
-
-
-def in_background(work: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> Iterator[list[T]]:
-    """What a coroutine hands over, in groups of all that came since the last one was taken.
-
-    It runs on a loop in a thread of its own and never waits for who takes the groups; it also works where the caller's
-    thread has a running loop, as in a notebook. Whoever stops taking cancels it.
-    """
-    end: Any = object()
-    handed: SimpleQueue[T] = SimpleQueue()
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work(handed.put))
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        with suppress(BaseException):  # raised below, where the caller sees it
-            loop.run_until_complete(task)
-        loop.run_until_complete(loop.shutdown_default_executor())
-        handed.put(end)
-
-    thread = Thread(target=run, name="requests", daemon=True)
-    thread.start()
-    try:
-        group: list[T] = []
-        while not group or group[-1] is not end:
-            group = [handed.get(), *(handed.get_nowait() for _ in range(handed.qsize()))]
-            done = [item for item in group if item is not end]
-            if done:
-                yield done
-    finally:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        loop.close()
-    task.result()

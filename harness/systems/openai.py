@@ -1,18 +1,20 @@
-"""`system=openai system.base_url=http://localhost:8000/v1 system.model=NAME`: a model behind an OpenAI-compatible endpoint.
+"""`system=openai system.base_url=http://localhost:8000/v1 system.model=NAME`: a model behind an HTTP endpoint.
 
-vLLM, llama.cpp, TGI, `transformers serve` and hosted services answer to the same two requests, chat completions and
-plain completions. The prompt is a Jinja template over the example's fields. Up to `concurrency` requests are under way
-at any time, and each output is handed over as it comes, so that none waits for the slowest; `endpoint.py` beside this
-file has the limits, the retries and the table of what is tried again, what fails and what ends the run.
+vLLM, llama.cpp, TGI, `transformers serve` and hosted services answer to the same two requests of OpenAI's, chat
+completions and plain completions. The prompt is a Jinja template over the example's fields. Up to `concurrency`
+requests are under way at any time, and each output is handed over as it comes, so that none waits for the slowest;
+`endpoint.py` beside this file has the limits, the retries and the table of what is tried again, what fails and what
+ends the run.
 
 The key is read from the environment when requests are made, and stands in the request's header and nowhere else.
 
-What a server runs can change behind its name: without a stated `revision`, outputs are reused within the run folder only.
+What a server runs can change behind its name: without a stated `revision`, outputs are reused in the run folder only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -20,7 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.files import digest
-from harness.systems.endpoint import Endpoint, Limits, Reply, in_background
+from harness.systems.background import in_background
+from harness.systems.endpoint import Endpoint, Limits, Reply
 from harness.systems.prompt import Prompt
 from harness.types import Example, HarnessError, Output, System
 
@@ -68,7 +71,7 @@ class OpenAI(System):
             raise HarnessError("system.system_message is set; expected system.endpoint=chat, which alone has one")
         self.endpoint, self.prompt, self.system_message = endpoint, Prompt(prompt), system_message
         given = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "stop": stop, "seed": seed}
-        self.parameters = {option: value for option, value in given.items() if value is not None}
+        self.parameters: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
         taken = [option for option in extra or {} if option in (*OWN, "n", "stream")]
         if taken:
             own = f"system.{taken[0]}" if taken[0] in OWN else "system.repeats and whole answers"
@@ -77,7 +80,7 @@ class OpenAI(System):
         self.repeats, self.seed = repeats, seed
         self.sampled = seed is None and temperature != 0
         if not re.fullmatch(r"[A-Za-z_]\w*", api_key_env):  # a key given by mistake is not repeated
-            raise HarnessError("system.api_key_env is no name of an environment variable; expected OPENAI_API_KEY or so")
+            raise HarnessError("system.api_key_env is no name of a variable; expected one such as OPENAI_API_KEY")
         self.api_key_env = api_key_env
         wrong = [option for option in price or {} if option not in PRICES]
         if wrong:
@@ -111,6 +114,12 @@ class OpenAI(System):
         return [made[i] for i in range(len(batch))]
 
     def stream(self, batch: Sequence[Example]) -> Iterator[Mapping[int, Output]]:
+        if importlib.util.find_spec("aiohttp") is None:
+            raise HarnessError(
+                "system=openai needs aiohttp, which is not installed; "
+                "expected this package with its extra: pip install '.[openai]' in a checkout"
+            )
+
         def work(hand: Callable[[tuple[int, Output]], None]) -> Coroutine[Any, Any, None]:
             return self._ask_all(batch, hand)
 
@@ -123,11 +132,12 @@ class OpenAI(System):
             for i, example in todo:
                 hand((i, await self._ask(endpoint, example)))
 
-        server = Endpoint(self.base_url + PATHS[self.endpoint], self.model, self.api_key_env, self.limits)
+        server = Endpoint(self.base_url + PATHS[self.endpoint], self.api_key_env, self.limits)
         try:
             async with server.opened() as endpoint, asyncio.TaskGroup() as group:
                 for _ in range(min(self.limits.concurrency, len(batch))):
                     group.create_task(worker())
+                    await asyncio.sleep(0)  # the first request leaves before the last connection is opened
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
@@ -174,9 +184,10 @@ class OpenAI(System):
 
     def _output(self, reply: Reply[Completion]) -> Output:
         text, info = reply.value or (None, {})
-        tokens = [info.get("input_tokens"), info.get("output_tokens")]
-        if None not in tokens and None not in self.price.values():
-            info["cost"] = sum(n * p for n, p in zip(tokens, self.price.values(), strict=True)) / 1e6  # type: ignore[operator]
+        read, written = info.get("input_tokens"), info.get("output_tokens")
+        price_in, price_out = self.price["input"], self.price["output"]
+        if read is not None and written is not None and price_in is not None and price_out is not None:
+            info["cost"] = (read * price_in + written * price_out) / 1e6
         info = {**info, "seconds": round(reply.seconds, 4), "tries": reply.tries}
         info = {name: value for name, value in info.items() if value is not None}
         if text is not None:
