@@ -237,6 +237,11 @@ def outputs_of(
                     cache.put({key: output.text for key, output in made.items() if output.text is not None})
                 have.update(made)
                 step.advance(len(made))
+            missing = [example.id for key, example in todo.items() if key not in have]
+            if missing:
+                raise HarnessError(
+                    f"the system {system.name} gave no output for {files.some(missing)}; expected one each"
+                )
     return [have[key] for key in keys]
 
 

@@ -32,8 +32,15 @@ class Raw:
     cut: int = 0
 
 
+@dataclass(frozen=True)
+class Late:
+    """The right answer after so many seconds."""
+
+    seconds: float
+
+
 HANG, RESET, RESET_WITHIN = "hang", "reset", "reset within"
-Act = Status | Raw | str
+Act = Status | Raw | Late | str
 
 
 def completion(text: str | None, finish: str = "stop") -> dict[str, Any]:
@@ -92,7 +99,11 @@ class Faulty:
 
     async def _answer(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         acts = self.script.get(asked.prompt, [])
-        act = acts.pop(0) if acts else Raw(json.dumps(completion(f"echo {asked.prompt}")).encode())
+        right = Raw(json.dumps(completion(f"echo {asked.prompt}")).encode())
+        act = acts.pop(0) if acts else right
+        if isinstance(act, Late):
+            await asyncio.sleep(act.seconds)
+            act = right
         await asyncio.sleep(3600 if act == HANG else self.seconds)
         if isinstance(act, str):
             if act == RESET_WITHIN:
