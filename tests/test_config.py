@@ -21,6 +21,7 @@ NEEDED = {  # what the user must give (`???`), by choice
     "file": {"path": "dev.jsonl"},
     "text": {"references": ["ref.txt"]},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
+    "openai": {"base_url": "http://localhost:8000/v1", "model": "some/model"},
     "predictions": {"path": "out.txt"},
     "python": {"python.function": "quality.py:adequacy"},
     "command": {"command.command": ["judge"]},
