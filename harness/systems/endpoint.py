@@ -39,7 +39,7 @@ LONGEST_BACKOFF = 60.0
 RETRIED = (408, 409, 425, 429)
 ENDING = (401, 402, 403, 404, 405)
 _NO_MODEL = re.compile(
-    r"model_not_found|invalid_model|\bmodel\b.{0,100}\bnot (exist|found)\b|no such model", re.I | re.S
+    r"model_not_found|invalid_model|\bmodel\b.{0,60}\bnot (exist|found)\b|no such model", re.I | re.S
 )
 
 
@@ -148,7 +148,7 @@ class Endpoint:
             except _Refused as error:
                 return Reply(None, str(error), tries, time.monotonic() - started)
             except (ValueError, RecursionError) as error:
-                fault = _Again(self._clean(f"the answer cannot be read: {error}"))
+                fault = _Again(f"the answer cannot be read: {self._clean(str(error))[:300]}")
             except _Again as error:
                 fault = error
             pause = min(self.limits.backoff * 2 ** (tries - 1), LONGEST_BACKOFF) * random.uniform(0.5, 1.5)
@@ -184,7 +184,7 @@ class Endpoint:
             async with self._session.post(self.url, data=body, timeout=timeout, allow_redirects=False) as response:
                 content = await response.read()
         except aiohttp.ClientSSLError as error:
-            raise HarnessError(f"{self.url} cannot be trusted: {error}") from None
+            raise HarnessError(f"{self.url} gives no safe connection ({error}); expected valid TLS") from None
         except aiohttp.ClientConnectorError as error:
             why = f"{self.url} cannot be reached ({error.strerror or error.os_error})"
             if not self._answered:
@@ -201,14 +201,14 @@ class Endpoint:
         self._answered = True
         if 200 <= response.status < 300:
             return content
-        raise self._fault(response.status, _message(content), response.headers)
+        said = _message(self._clean(content.decode(errors="replace")))
+        raise self._fault(response.status, said, response.headers)
 
     def _fault(self, status: int, said: str, headers: Any) -> Exception:
         """What an answer other than a good one means."""
-        found = self._clean(f"{self.url} answered {status}: {said}")
-        short = self._clean(f"HTTP {status}: {said}")
+        found = f"{self.url} answered {status}: {said}"
         if 300 <= status < 400:
-            return HarnessError(f"{found}, a redirect to {headers.get('Location')}; expected that as system.base_url")
+            return HarnessError(f"{found}, a redirect; expected system.base_url to be the address that it leads to")
         if status in (401, 403):
             state = "its key was refused" if self._key else "which is not set"
             return HarnessError(f"{found}; expected a key in the environment variable {self.key_variable}, {state}")
@@ -217,7 +217,7 @@ class Endpoint:
         if status == 429 and "insufficient_quota" in said:
             return HarnessError(f"{found}; expected an account with credit. The same command goes on from here")
         if status not in RETRIED and status < 500:
-            return _Refused(short)
+            return _Refused(f"HTTP {status}: {said}")
         after = retry_after(headers.get("Retry-After"))
         if after > self.limits.time_limit:
             return HarnessError(
@@ -226,10 +226,10 @@ class Endpoint:
             )
         if status in (429, 503):
             self._held = max(self._held, time.monotonic() + after)
-        return _Again(short, after)
+        return _Again(f"HTTP {status}: {said}", after)
 
     def _clean(self, text: str) -> str:
-        """A text for a message, without the key, should a server repeat it."""
+        """A text for a message without the key, should a server repeat it; clean before you cut."""
         return text.replace(self._key, "***") if self._key else text
 
 
@@ -242,7 +242,8 @@ def retry_after(value: str | None) -> float:
     if value is None:
         return 0.0
     with suppress(ValueError):
-        return max(float(value), 0.0)
+        seconds = float(value)
+        return seconds if seconds > 0 else 0.0
     try:
         date = parsedate_to_datetime(value)
     except ValueError:
@@ -250,9 +251,13 @@ def retry_after(value: str | None) -> float:
     return max((date.replace(tzinfo=date.tzinfo or timezone.utc) - datetime.now(timezone.utc)).total_seconds(), 0.0)
 
 
-def _message(content: bytes) -> str:
-    """What a server says is wrong: the message in its JSON, with the code where it has one, or its text."""
-    found: Any = content.decode(errors="replace").strip()
+def _message(content: str) -> str:
+    """What a server says is wrong: the message in its JSON, with the code where it has one, or its text.
+
+    >>> _message('{"error": {"message": "too long", "code": "context_length_exceeded"}}')
+    'too long (context_length_exceeded)'
+    """
+    found: Any = content.strip()
     with suppress(ValueError, RecursionError):
         found = json.loads(found)
     code = None

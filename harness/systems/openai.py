@@ -72,6 +72,8 @@ class OpenAI(System):
         self.endpoint, self.prompt, self.system_message = endpoint, Prompt(prompt), system_message
         given = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "stop": stop, "seed": seed}
         self.parameters: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+        for option in {"temperature", "top_p"} & self.parameters.keys():
+            self.parameters[option] = float(self.parameters[option])  # 0 and 0.0 are the same to the key
         taken = [option for option in extra or {} if option in (*OWN, "n", "stream")]
         if taken:
             own = f"system.{taken[0]}" if taken[0] in OWN else "system.repeats and whole answers"
@@ -86,6 +88,8 @@ class OpenAI(System):
         if wrong:
             raise HarnessError(f"system.price.{wrong[0]} is not an option; system.price has: {', '.join(PRICES)}")
         self.price = {option: (price or {}).get(option) for option in PRICES}
+        if len({value is None for value in self.price.values()}) == 2:
+            raise HarnessError(f"system.price={self.price}; expected both prices or none")
         self.limits = Limits(
             concurrency, requests_per_minute, tokens_per_minute, retries, backoff,
             connect_timeout, read_timeout, time_limit,
@@ -177,9 +181,9 @@ class OpenAI(System):
                 "finish": choice.get("finish_reason"),
             }
         except (LookupError, TypeError, AttributeError):
-            raise ValueError(f"expected a completion, found {content[:200].decode(errors='replace')}") from None
+            raise ValueError(f"expected a completion, found {content.decode(errors='replace')}") from None
         if not isinstance(text, str | None):
-            raise ValueError(f"expected a text, found {str(text)[:200]}")
+            raise ValueError(f"expected a text, found {text}")
         return text, info
 
     def _output(self, reply: Reply[Completion]) -> Output:

@@ -92,7 +92,7 @@ class Faulty:
                     await self._answer(asked, writer)
                 finally:
                     self.under_way -= 1
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
