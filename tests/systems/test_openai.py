@@ -200,6 +200,16 @@ def test_a_request_that_the_server_refuses_fails_alone_and_at_once(server: Fault
     assert len(server.asked) == 3
 
 
+def test_a_key_on_the_edge_of_a_long_message_is_not_shown_in_part(
+    server: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    odd: list[Act] = [Status(400, "x" * at + "{key}") for at in range(480, 500, 3)]
+    odd += [Raw(b'{"choices": "' + b"y" * at + KEY.encode() + b'"}') for at in range(220, 300, 7)]
+    for act in odd:
+        assert "sk-" not in str(ask(server, act, retries=0).error)
+
+
 def test_an_answer_without_text_is_a_failure_and_an_empty_one_is_not(server: Faulty) -> None:
     output = ask(server, Raw(json.dumps(completion(None, "content_filter")).encode()))
     assert output.error == "the answer has no text, its finish reason is content_filter"
@@ -315,7 +325,8 @@ def test_the_key_knows_what_decides_an_output() -> None:
         {"base_url": "http://h/v1/"},
         {"concurrency": 9},
         {"retries": 0},
-        {"price": {"input": 1}},
+        {"price": {"input": 1, "output": 2}},
+        {"temperature": 0},
         {"repeats": 3},
     ):
         assert key(**same) == key()
@@ -346,7 +357,8 @@ def test_sampling_without_a_seed_is_known() -> None:
         ({"extra": {"n": 2}}, "system.extra.n is set; expected system.repeats"),
         ({"api_key_env": KEY}, "system.api_key_env is no name of a variable"),
         ({"price": {"inptu": 1}}, "system.price.inptu is not an option; system.price has: input, output"),
-        ({"price": {"input": -1}}, "system.price.input=-1; expected 0 or more"),
+        ({"price": {"input": 1}}, "expected both prices or none"),
+        ({"price": {"input": -1, "output": 1}}, "system.price.input=-1; expected 0 or more"),
         ({"concurrency": 0}, "system.concurrency=0; expected more than 0"),
         ({"repeats": 0}, "system.repeats=0; expected more than 0"),
         ({"time_limit": 0}, "system.time_limit=0; expected more than 0"),
