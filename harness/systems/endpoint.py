@@ -197,7 +197,7 @@ class Endpoint:
         except aiohttp.ClientPayloadError:
             raise _Again("the answer broke off") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise _Again(self._clean(f"the connection broke ({error or type(error).__name__})")) from None
+            raise _Again(self._clean(f"the connection broke ({str(error) or type(error).__name__})")) from None
         self._answered = True
         if 200 <= response.status < 300:
             return content
