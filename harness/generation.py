@@ -147,10 +147,7 @@ def generate(
     check()
     if total:
         with progress("generating", total) as step:
-            for batch in work.todo:
-                start = time.perf_counter()
-                made = dict(zip(batch, _made(system, [work.examples[key] for key in batch]), strict=True))
-                seconds = time.perf_counter() - start
+            for made, seconds in _made(system, work):
                 with _room(journal):
                     journal.append(made, seconds)
                 if cache is not None:
@@ -170,14 +167,20 @@ def _note(tokens_a_second: float, failed: int) -> str:
     return ", ".join([*parts, f"{failed} failed"] if failed else parts)
 
 
-def _made(system: System, batch: Sequence[Example]) -> list[Output]:
-    outputs = list(system.generate(batch))
-    if len(outputs) != len(batch) or not all(isinstance(output, Output) for output in outputs):
-        raise HarnessError(
-            f"the system {system.name} gave {len(outputs)} outputs for a batch of {len(batch)}; "
-            "expected one harness.types.Output for each example"
-        )
-    return [_storable(output) for output in outputs]
+def _made(system: System, work: Work) -> Iterator[tuple[dict[str, Output], float]]:
+    """(outputs by key, the seconds they took), as the system gives them: a batch whole, or in parts."""
+    for batch in work.todo:
+        missing = dict.fromkeys(batch)
+        start = time.perf_counter()
+        for group in system.stream([work.examples[key] for key in batch]):
+            made = {batch[i]: _storable(output) for i, output in group.items()}
+            yield made, time.perf_counter() - start
+            start = time.perf_counter()
+            for key in made:
+                missing.pop(key)
+        if missing:
+            ids = [work.examples[key].id for key in missing]
+            raise HarnessError(f"the system {system.name} gave no output for {files.some(ids)}; expected one each")
 
 
 def _storable(output: Output) -> Output:

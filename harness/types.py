@@ -284,6 +284,17 @@ class System(ABC):
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
         """One output for each example of the batch, in its order."""
 
+    def stream(self, batch: Sequence[Example]) -> Iterator[Mapping[int, Output]]:
+        """The outputs of a batch by position, in groups as they become ready; each group is on disk before the next is
+        asked for. A system that works on many examples at once overrides it, so that none waits for the slowest."""
+        outputs = list(self.generate(batch))
+        if len(outputs) != len(batch) or not all(isinstance(output, Output) for output in outputs):
+            raise HarnessError(
+                f"the system {self.name} gave {len(outputs)} outputs for a batch of {len(batch)}; "
+                "expected one harness.types.Output for each example"
+            )
+        yield dict(enumerate(outputs))
+
 
 class Metric(ABC):
     """A metric: rows of summable statistics, and scores that are functions of their sum.

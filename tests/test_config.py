@@ -23,6 +23,7 @@ NEEDED = {  # what the user must give (`???`), by choice
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
     "mlflow": {"path": "support_qa"},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
+    "openai": {"base_url": "http://localhost:8000/v1", "model": "some/model"},
     "predictions": {"path": "out.txt"},
     "python": {"python.function": "quality.py:adequacy"},
     "command": {"command.command": ["judge"]},
