@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "harness"
 ROOMS = ("datasets", "systems", "metrics", "stats", "store", "tracking", "report")
-LEAVES = {"harness.types", "harness.files"}
+LEAVES = {"harness.types", "harness.files", "harness.functions", "harness.programs"}
 HEAVY = ("torch", "transformers", "datasets", "mlflow", "nltk", "numba", "ot", "sumy")
 
 
