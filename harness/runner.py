@@ -86,23 +86,28 @@ def run(job: Job, progress: Progress) -> RunResult:
     for metric in metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
         metric.signature([example.references for example in examples])
     job.system.align(ids)
+    rows = job.system.expand(examples)
     name = job.name or f"{job.dataset.name}-{job.system.name}"
     where = run_folder(job, name)
     with store.opened(where):
         _same_config(where, job)
         cache = SqliteCache(RUNS / ".cache" / "outputs.sqlite")
         identity = job.system.key()
-        raw = outputs_of(job, identity, examples, Journal(where / "outputs.jsonl"), cache, progress)
+        job.system.folder = where
+        try:
+            raw = outputs_of(job, identity, rows, Journal(where / "outputs.jsonl"), cache, progress)
+        finally:
+            job.system.close()
         processed = [o if o.text is None else job.postprocess(o.text) for o in raw]
         for metric in metrics.values():
             metric.arrays = ArrayStore(RUNS / ".cache" / "arrays.sqlite")
-        statistics = statistics_of(metrics, examples, processed, store.stored_rows(where), progress)
+        statistics = statistics_of(metrics, rows, processed, store.stored_rows(where), progress)
         earlier = store.read_manifest(where)
-        cluster = job.dataset.cluster
-        clusters = [e.metadata[cluster] for e in examples] if cluster else None
+        cluster, repeated = job.dataset.cluster, len(rows) > len(examples)
+        clusters = [e.metadata[cluster] if cluster else e.id for e in rows] if cluster or repeated else None
         with progress("resampling", job.stats["resamples"] * len(statistics)) as step:
             scores = intervals.scores(list(statistics.values()), clusters, **job.stats, advance=step.advance)
-        table = store.examples_table(examples, raw, processed, statistics)
+        table = store.examples_table(rows, raw, processed, statistics)
         result = RunResult(
             name=name,
             dataset=job.dataset.name,
@@ -112,7 +117,7 @@ def run(job: Job, progress: Progress) -> RunResult:
             statistics=statistics,
             examples=table.to_pandas(),
             failed=sum(o.error is not None for o in processed),
-            cluster=store.metadata_name(cluster, scores) if cluster else None,
+            cluster=store.metadata_name(cluster, scores) if cluster else "id" if repeated else None,
             path=where,
         )
         result = replace(result, manifest=manifest(job, identity, result, started, earlier))
@@ -122,9 +127,9 @@ def run(job: Job, progress: Progress) -> RunResult:
         store.write(where, result, table, job.specs, config)
         with progress("logging", 0):
             result = tracked(job, result)
-    if result.failed == len(examples):
+    if result.failed == len(rows):
         raise HarnessError(
-            f"{name}: all {len(examples)} examples failed, the first with: {processed[0].error} "
+            f"{name}: all {len(rows)} examples failed, the first with: {processed[0].error} "
             f"(outputs and errors are kept in {where})"
         )
     return result
@@ -214,7 +219,7 @@ def outputs_of(
     if system.stored:
         return list(system.generate(examples))
     owner = identity or ["of this config only", job.key]
-    keys = [files.digest([owner, system.seen(example), 0]) for example in examples]
+    keys = [files.digest([owner, system.seen(example), example.repeat]) for example in examples]
     have = journal.read()
     if job.retry_failed:
         have = {key: output for key, output in have.items() if output.error is None}
@@ -348,7 +353,7 @@ def manifest(
             "examples": len(result.examples),
             "cluster": result.cluster,
         },
-        "system": {"name": result.system, "key": identity},
+        "system": {"name": result.system, "key": identity, "about": dict(job.system.about())},
         "metrics": metrics,
         "seed": job.stats["seed"],
         "harness": harness.__version__,

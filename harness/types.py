@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -68,7 +68,7 @@ class Output:
     text: str | None
     error: str | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`."""
+    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop`, `length`), `seconds`."""
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.error is None):
@@ -193,6 +193,8 @@ class System(ABC):
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
+    folder: Path | None = None
+    """Set by the runner: the run folder, where a system may leave a log of its own."""
 
     @abstractmethod
     def key(self) -> str | None:
@@ -202,8 +204,18 @@ class System(ABC):
     def align(self, ids: Sequence[str]) -> None:  # noqa: B027  (only systems that read stored outputs care)
         """Told the ids of the whole data set, before any limit, so that a file of other data can be refused."""
 
+    def expand(self, examples: Sequence[Example]) -> list[Example]:
+        """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
+        `key`. A baseline made from the data itself looks at them here, and may leave out references that it answers
+        with."""
+        return [replace(example, repeat=r) for example in examples for r in range(self.repeats)]
+
+    def about(self) -> Mapping[str, str]:
+        """What the system is, for the manifest and as tags for tracking: the version of a model, where it came from."""
+        return {}
+
     def seen(self, example: Example) -> Any:
-        """The part of an example that the system sees, as JSON: never the references."""
+        """The part of an example that the system sees, as JSON: never the references it is scored against."""
         return {"id": example.id, "source": example.source, "metadata": dict(example.metadata)}
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
@@ -213,6 +225,9 @@ class System(ABC):
     @abstractmethod
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
         """One output for each example of the batch, in its order."""
+
+    def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
+        """Nothing more is asked for: programs end, connections are closed."""
 
 
 class Metric(ABC):

@@ -66,7 +66,7 @@ def examples_table(
     text = pa.string()
     columns: dict[str, Any] = {
         "id": pa.array([e.id for e in examples], text),
-        "repeat": pa.array([0] * len(examples), pa.int32()),
+        "repeat": pa.array([e.repeat for e in examples], pa.int32()),
         "source": pa.array([e.source for e in examples], text),
         "references": pa.array([list(e.references) for e in examples], pa.list_(text)),
         "output": pa.array([o.text for o in processed], text),

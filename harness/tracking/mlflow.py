@@ -177,6 +177,7 @@ def _tags(run: RunResult) -> dict[str, str]:
         "harness.system_key": str(manifest["system"]["key"]),
         "harness.seed": str(manifest["seed"]),
         "harness.folder": str(run.path),
+        **{f"harness.system.{name}": value for name, value in manifest["system"].get("about", {}).items()},
     }
     if manifest.get("git"):
         tags["mlflow.source.git.commit"] = manifest["git"]["commit"]
