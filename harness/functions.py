@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from harness import files
-from harness.types import HarnessError
+from harness.types import HarnessError, Output
 
 
 @contextmanager
@@ -33,6 +33,26 @@ def blamed(what: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise HarnessError(f"{what} raised {type(error).__name__}: {str(error)[:2000]}") from error
+
+
+def together(
+    call: Callable[[list[Any]], list[Output]], items: list[Any], failed: Callable[[BaseException], Output]
+) -> list[Output]:
+    """An output for each item by one call for all of them; where that raises, by one call for each, so that none fails
+    for another."""
+    try:
+        return call(items)
+    except HarnessError:
+        raise
+    except (Exception, SystemExit) as error:
+        if len(items) == 1:
+            return [failed(error)]
+        return [output for item in items for output in together(call, [item], failed)]
+
+
+def kind(value: Any) -> str:
+    """A value for a message, whatever it is."""
+    return f"{type(value).__name__} {str(value)[:40]!r}"
 
 
 def load(place: str) -> tuple[Callable[..., Any], str]:

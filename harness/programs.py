@@ -11,6 +11,7 @@ A leaf, for every room: a metric and a system can both be a program.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import IO
+from typing import IO, Any
 
 from harness import files
 from harness.types import HarnessError
@@ -40,9 +41,10 @@ class Program:
         self.errors: IO[bytes] = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115  (a pipe could fill up)
         self.before = self.errors.seek(0, os.SEEK_END)
         pipe = subprocess.PIPE
+        unbuffered = {**os.environ, "PYTHONUNBUFFERED": "1"}  # else one in Python keeps its answers to itself
         try:  # in a session of its own, so that what it starts can be ended with it
             self.process = subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, stderr=self.errors, start_new_session=True
+                command, stdin=pipe, stdout=pipe, stderr=self.errors, env=unbuffered, start_new_session=True
             )
         except (OSError, ValueError) as error:
             self.errors.close()
@@ -85,6 +87,18 @@ class Program:
         self.said = self.errors.read().decode(errors="replace").strip()
         self.errors.close()
         return self.said
+
+
+def parsed(line: bytes, where: str) -> tuple[Any, str]:
+    """(the JSON of a line that a program wrote, its beginning for messages)."""
+    shown = line[:100].decode(errors="replace").strip()
+    try:
+        return json.loads(line), shown
+    except (ValueError, RecursionError) as error:
+        raise HarnessError(
+            f"{where} is not JSON ({error}): {shown!r}; expected an object a line on standard output, all else on "
+            "standard error"
+        ) from None
 
 
 def parts(command: Sequence[str | int | float], timeout: float | None, name: str) -> list[str]:

@@ -60,6 +60,10 @@ class Example:
     repeat: int = 0
     """Which of several outputs for the same example is asked for; a system that samples takes its seed from it."""
 
+    def fields(self) -> dict[str, Any]:
+        """What a system may see, by name: never the references."""
+        return {**self.metadata, "id": self.id, "source": self.source}
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -193,6 +197,8 @@ class System(ABC):
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
+    batch_size: int = 64
+    """How many examples go together, unless `plan` knows better."""
     folder: Path | None = None
     """Set by the runner: the run folder, where a system may leave a log of its own."""
 
@@ -220,7 +226,8 @@ class System(ABC):
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
-        return [list(range(i, min(i + 64, len(examples)))) for i in range(0, len(examples), 64)]
+        n, size = len(examples), self.batch_size
+        return [list(range(i, min(i + size, n))) for i in range(0, n, size)]
 
     @abstractmethod
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:

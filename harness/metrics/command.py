@@ -74,14 +74,7 @@ class CommandMetric(UserMetric):
 
     def _read(self, line: bytes, where: str) -> list[float]:
         """The scores that a line of the program's holds."""
-        shown = line[:100].decode(errors="replace").strip()
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise HarnessError(
-                f"{where} is not JSON ({error}): {shown!r}; expected an object a line on standard output, all else on "
-                "standard error"
-            ) from None
+        answer, shown = programs.parsed(line, where)
         found = answer if isinstance(answer, dict) else {}
         if "score" in found and (not self._several or found["score"] is None):
             return [number(found["score"], where)] * len(self.score_names)

@@ -179,7 +179,9 @@ def number(value: Any, where: str) -> float:
     except OverflowError:
         found = math.inf
     if math.isinf(found):
-        raise HarnessError(f"{where} is {_kind(value)}; expected a finite number, or null where there is no score")
+        raise HarnessError(
+            f"{where} is {functions.kind(value)}; expected a finite number, or null where there is no score"
+        )
     return found
 
 
@@ -192,7 +194,7 @@ def _items(value: Any) -> list[Any] | None:
 def _each(value: Any, n: int, where: str) -> list[Any]:
     found = _items(value)
     if found is None or len(found) != n:
-        shown = _kind(value) if found is None else f"{len(found)} values"
+        shown = functions.kind(value) if found is None else f"{len(found)} values"
         raise HarnessError(f"{where} returned {shown}; expected {n} numbers, one for each output")
     return found
 
@@ -202,9 +204,5 @@ def _row(value: Any, names: Sequence[str], where: str) -> list[float]:
     found = _items(value)
     row = [value] * (len(names) if value is None else 1) if found is None else found
     if len(row) != len(names):
-        raise HarnessError(f"{where} is {_kind(value)}; expected {len(names)} numbers ({', '.join(names)})")
+        raise HarnessError(f"{where} is {functions.kind(value)}; expected {len(names)} numbers ({', '.join(names)})")
     return [number(one, where) for one in row]
-
-
-def _kind(value: Any) -> str:
-    return f"{type(value).__name__} {str(value)[:40]!r}"
