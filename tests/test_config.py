@@ -22,8 +22,9 @@ NEEDED = {  # what the user must give (`???`), by choice
     "text": {"references": ["ref.txt"]},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "predictions": {"path": "out.txt"},
-    "python": {"python.function": "quality.py:adequacy"},
-    "command": {"command.command": ["judge"]},
+    "python": {"python.function": "quality.py:adequacy", "function": "my.py:summarize"},
+    "command": {"command.command": ["judge"], "command": ["translate"]},
+    "mlflow": {"model": "models:/summarizer/3"},
     "perplexity": {"perplexity.model": "some/model"},
 }
 

@@ -190,7 +190,9 @@ def test_an_example_that_takes_too_long_fails(make: Make, tmp_path: Path) -> Non
     system = make(EACH.format("time.sleep(600 if e['id'] == 'c' else 0)", "e['source'].upper()"), timeout=3)
     outputs = system.generate(BATCH)
     assert [*outputs[:2], *outputs[3:]] == [*TEXTS[:2], *TEXTS[3:]]
-    assert (outputs[2].error or "").startswith("no answer within timeout=3 seconds (does it flush each line?). The end of ")
+    assert (outputs[2].error or "").startswith(
+        "no answer within timeout=3 seconds (does it flush each line?). The end of "
+    )
     assert len(starts(tmp_path)) == 3
 
 
