@@ -13,6 +13,7 @@ A leaf, for every room: a metric and a system can both be a function.
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from typing import Any
 
 from harness import files
 from harness.types import HarnessError, Output
+
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -35,9 +38,20 @@ def blamed(what: str) -> Iterator[None]:
         raise HarnessError(f"{what} raised {type(error).__name__}: {str(error)[:2000]}") from error
 
 
-def together(
-    call: Callable[[list[Any]], list[Output]], items: list[Any], failed: Callable[[BaseException], Output]
-) -> list[Output]:
+class Failed:
+    """Makes a failed output of what the user's code raised; the first time its traceback is shown."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.shown = what, False
+
+    def __call__(self, error: BaseException) -> Output:
+        if not self.shown:
+            self.shown = True
+            log.warning("%s raised, so that an example failed; shown once:", self.what, exc_info=error)
+        return Output(None, f"{type(error).__name__}: {str(error)[:2000]}")
+
+
+def together(call: Callable[[list[Any]], list[Output]], items: list[Any], failed: Failed) -> list[Output]:
     """An output for each item by one call for all of them; where that raises, by one call for each, so that none fails
     for another."""
     try:

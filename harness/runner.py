@@ -103,8 +103,10 @@ def run(job: Job, progress: Progress) -> RunResult:
             metric.arrays = ArrayStore(RUNS / ".cache" / "arrays.sqlite")
         statistics = statistics_of(metrics, rows, processed, store.stored_rows(where), progress)
         earlier = store.read_manifest(where)
-        cluster, repeated = job.dataset.cluster, len(rows) > len(examples)
-        clusters = [e.metadata[cluster] if cluster else e.id for e in rows] if cluster or repeated else None
+        cluster = job.dataset.cluster
+        clusters = [row.metadata[cluster] for row in rows] if cluster else None
+        if cluster is None and job.system.repeats > 1:
+            clusters = [row.id for row in rows]  # repeats of an example are no examples of their own
         with progress("resampling", job.stats["resamples"] * len(statistics)) as step:
             scores = intervals.scores(list(statistics.values()), clusters, **job.stats, advance=step.advance)
         table = store.examples_table(rows, raw, processed, statistics)
@@ -117,7 +119,7 @@ def run(job: Job, progress: Progress) -> RunResult:
             statistics=statistics,
             examples=table.to_pandas(),
             failed=sum(o.error is not None for o in processed),
-            cluster=store.metadata_name(cluster, scores) if cluster else "id" if repeated else None,
+            cluster=store.metadata_name(cluster, scores) if cluster else None,
             path=where,
         )
         result = replace(result, manifest=manifest(job, identity, result, started, earlier))

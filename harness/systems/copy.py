@@ -33,5 +33,9 @@ class Copy(System):
         return fields[self.field]
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
-        texts = map(self.seen, batch)
-        return [Output(t) if isinstance(t, str) else Output(None, f"the example has no {self.field}") for t in texts]
+        return [self._output(self.seen(example)) for example in batch]
+
+    def _output(self, text: Any) -> Output:
+        if text is None:
+            return Output(None, f"the example has no {self.field}")
+        return Output(text) if isinstance(text, str) else Output(None, f"{self.field!r} is {text}; expected a text")

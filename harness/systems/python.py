@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -32,7 +31,6 @@ from harness import files, functions
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1
-log = logging.getLogger(__name__)
 
 
 class Python(System):
@@ -59,7 +57,7 @@ class Python(System):
                 f"system.batch=true with system.concurrency={concurrency}; expected one of them: a batch is one call"
             )
         self._runner = asyncio.Runner()
-        self._raised = False
+        self._failed = functions.Failed(function)
 
     @cached_property
     def _loaded(self) -> tuple[Callable[..., Any], str]:
@@ -124,13 +122,6 @@ class Python(System):
         if isinstance(found, str):
             return Output(found)
         return Output(None, f"{self.function} returned {functions.kind(found)}; expected a text")
-
-    def _failed(self, error: BaseException) -> Output:
-        """The example's error; the first one is shown with its traceback."""
-        if not self._raised:
-            self._raised = True
-            log.warning("%s raised, so that an example failed; shown once:", self.function, exc_info=error)
-        return Output(None, f"{type(error).__name__}: {str(error)[:2000]}")
 
     def close(self) -> None:
         self._runner.close()

@@ -1,10 +1,10 @@
 """`system=mlflow system.model=models:/summarizer/3`: a model in MLflow, through its pyfunc flavour.
 
 A version (`models:/NAME/3`), an alias (`models:/NAME@champion`), a model of a run (`runs:/RUN_ID/NAME`) or a logged
-model (`models:/m-…`). The model is given the prompts, a Jinja template over the example's fields: as a plain list, or as
-a data frame with one column, `input`, by default the only column of the model's signature. It returns a text for each,
-or the text is the column or field `output`. What it raises is the error of that example; a batch that raised is asked
-again example by example.
+model (`models:/m-…`). The model is given prompts, made by a Jinja template over the example's fields: as a plain list,
+or as a data frame with one column, `input`, by default the only column of the model's signature. It returns a text for
+each, or the text is the column or field `output`. What it raises is the error of that example; a batch that raised is
+asked again example by example.
 
 The identity is the model's uuid, which MLflow makes anew whenever a model is logged; an alias is looked up first. The
 run in MLflow is linked to the model: it is an input of the run, and the scores stand on the model's own page.
@@ -27,7 +27,6 @@ from harness.tracking.mlflow import default_uri
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1
-log = logging.getLogger(__name__)
 
 
 class MlflowModel(System):
@@ -53,7 +52,7 @@ class MlflowModel(System):
         self.name = name or model.partition(":/")[2].strip("/").replace("/", "-")
         self.prompt = Prompt(prompt)
         self.input, self.output, self.params, self.batch_size = input, output, dict(params or {}), batch_size
-        self._raised = False
+        self._failed = functions.Failed(model)
 
     @cached_property
     def _resolved(self) -> tuple[str, Any]:
@@ -89,8 +88,8 @@ class MlflowModel(System):
                 return mlflow.pyfunc.load_model(where)
             except Exception as error:
                 raise HarnessError(
-                    f"system.model={self.model} cannot be loaded ({type(error).__name__}: {str(error)[:500]}); expected "
-                    "a model with the pyfunc flavour, and the packages it needs (requirements.txt in its artifacts)"
+                    f"system.model={self.model} cannot be loaded ({type(error).__name__}: {str(error)[:500]}); "
+                    "expected a model with the pyfunc flavour, and the packages that its requirements.txt names"
                 ) from error
 
     def key(self) -> str | None:
@@ -143,12 +142,6 @@ class MlflowModel(System):
             return Output(found)
         hint = f" with the field {self.output}" if self.output else ", or system.output=FIELD"
         return Output(None, f"{self.model} returned {functions.kind(found)}; expected a text{hint}")
-
-    def _failed(self, error: BaseException) -> Output:
-        if not self._raised:
-            self._raised = True
-            log.warning("%s raised, so that an example failed; shown once:", self.model, exc_info=error)
-        return Output(None, f"{type(error).__name__}: {str(error)[:2000]}")
 
 
 @contextmanager
