@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -149,13 +150,15 @@ def _store(uri: str) -> Iterator[None]:
     """pyfunc reads from the store of the process only: it is this one for as long as needed."""
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    import mlflow
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # advice to those who write models, and to MLflow itself
+        import mlflow.pyfunc
 
-    for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):  # importing mlflow sets them to INFO
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-    before = mlflow.get_tracking_uri() if mlflow.tracking.is_tracking_uri_set() else None
-    mlflow.set_tracking_uri(uri)
-    try:
-        yield
-    finally:
-        mlflow.set_tracking_uri(before)
+        for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):  # importing mlflow sets them to INFO
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+        before = mlflow.get_tracking_uri() if mlflow.tracking.is_tracking_uri_set() else None
+        mlflow.set_tracking_uri(uri)
+        try:
+            yield
+        finally:
+            mlflow.set_tracking_uri(before)
