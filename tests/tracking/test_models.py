@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
         mlflow.set_tracking_uri(uri)
         try:
+            mlflow.set_experiment(experiment_id=mlflow.create_experiment("training", (folder / "artifacts").as_uri()))
+            shutil.copy(folder / "runs" / "mlflow.db", folder / "other.db")  # a store without any model
             logged = _logged(folder)
         finally:
             mlflow.set_tracking_uri(None)
@@ -69,7 +72,6 @@ def _logged(folder: Path) -> dict[str, str]:
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, DataType, Schema
 
-    mlflow.set_experiment(experiment_id=mlflow.create_experiment("training", (folder / "artifacts").as_uri()))
     column = ModelSignature(Schema([ColSpec(DataType.string, "text")]))
     files = {name: {"python_model": str(folder / f"{name}.py"), "registered_model_name": name, "pip_requirements": []} for name in ("shout", "frame")}  # fmt: skip
     with mlflow.start_run() as run:
@@ -184,7 +186,8 @@ def test_a_run_is_linked_to_the_model_version(store: dict[str, str], cli: Cli, m
     about = json.loads((scores.parent / "manifest.json").read_text())["system"]["about"]
     assert about["model"] == "models:/shout/2"
     client = MlflowClient(tracking_uri=store["uri"])
-    (run,) = client.search_runs([client.get_experiment_by_name("harness").experiment_id])
+    (found,) = client.search_runs([client.get_experiment_by_name("harness").experiment_id])
+    run = client.get_run(found.info.run_id)  # a search does not tell a run's models
     assert [one.model_id for one in run.inputs.model_inputs] == [store["second"]]
     assert run.data.tags["harness.system.model"] == "models:/shout/2"
     on_the_page = {metric.key: metric.value for metric in client.get_logged_model(store["second"]).metrics or []}
@@ -195,6 +198,7 @@ def test_a_run_is_linked_to_the_model_version(store: dict[str, str], cli: Cli, m
     called = cli(*RUN, "system.model=models:/shout/2", f"system.uri={store['uri']}", f"tracking.uri={other}")
     assert called.code == 0, called.err
     client = MlflowClient(tracking_uri=other)
-    (run,) = client.search_runs([client.get_experiment_by_name("harness").experiment_id])
+    (found,) = client.search_runs([client.get_experiment_by_name("harness").experiment_id])
+    run = client.get_run(found.info.run_id)  # a search does not tell a run's models
     assert run.data.tags["harness.system.model"] == "models:/shout/2"
     assert not run.inputs.model_inputs
