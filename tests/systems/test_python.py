@@ -218,13 +218,14 @@ def test_a_run_reuses_what_the_same_file_made(files: Path, cli: Cli) -> None:
 
 
 def test_repeats_are_rows_of_their_own(files: Path, cli: Cli) -> None:
-    Path("own.py").write_text("def f(example): return f\"{example['source']} {example['repeat']}\"")
-    assert cli(*RUN, "system.function=own.py:f", "system.repeats=3", "stats.resamples=50").code == 0
+    Path("own.py").write_text("def f(example, mark): return f\"{example['source']} {mark}{example['repeat']}\"")
+    run = (*RUN, "system.function=own.py:f", "system.repeats=3", "stats.resamples=50", "system.options={mark: no. }")
+    assert cli(*run).code == 0
     (where,) = (path.parent for path in Path("runs").rglob("scores.json"))
     table = pd.read_parquet(where / "examples.parquet")
     assert list(table["id"]) == [id_ for id_ in "abcd" for _ in range(3)]
     assert list(table["repeat"]) == [0, 1, 2] * 4
-    assert list(table["output"][:3]) == ["The cat sat. 0", "The cat sat. 1", "The cat sat. 2"]
+    assert list(table["output"][:3]) == ["The cat sat. no.0", "The cat sat. no.1", "The cat sat. no.2"]
     assert len(set((where / "outputs.jsonl").read_text().splitlines())) == 12
 
 

@@ -38,7 +38,7 @@ class Frame(mlflow.pyfunc.PythonModel):
             return []
         if "fields" in texts.tolist():
             return [{"answer": t, "score": 1.0} for t in texts]
-        return texts.to_numpy() if "array" in texts.tolist() else pd.DataFrame({"answer": texts})
+        return texts.to_numpy() if "array" in texts.tolist() else pd.DataFrame({"answer": texts + params["mark"]})
 mlflow.models.set_model(Frame())
 """
 RUN = ("run", "dataset=file", "dataset.path=dev.jsonl", "system=mlflow", "metrics=[bleu]", "stats.resamples=100")
@@ -70,9 +70,10 @@ def _logged(folder: Path) -> dict[str, str]:
     """The ids of the run and of the models that were logged to the store of the process."""
     import mlflow
     from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, DataType, Schema
+    from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 
-    column = ModelSignature(Schema([ColSpec(DataType.string, "text")]))
+    mark = ParamSchema([ParamSpec("mark", DataType.string, "")])
+    column = ModelSignature(Schema([ColSpec(DataType.string, "text")]), params=mark)
     files = {name: {"python_model": str(folder / f"{name}.py"), "registered_model_name": name, "pip_requirements": []} for name in ("shout", "frame")}  # fmt: skip
     with mlflow.start_run() as run:
         first = mlflow.pyfunc.log_model(name="shout", **files["shout"])
@@ -114,6 +115,8 @@ def test_prompts_and_parameters(store: dict[str, str]) -> None:
     assert [output.text for output in system.generate(BATCH)] == ["X: ONE!", "Y: TWO!"]
     plain = model(store, "models:/frame/1")
     assert [output.text for output in plain.generate(BATCH[:1])] == ["one"]  # by the signature's only column
+    marked = model(store, "models:/frame/1", params={"mark": "?"})
+    assert [output.text for output in marked.generate(BATCH[:1])] == ["one?"]
     keys = [system.key(), plain.key(), *(model(store, "models:/shout/1", **o).key() for o in ({}, {"input": "a"}, {"output": "a"}, {"params": {"a": 1}}, {"batch_size": 2}))]  # fmt: skip
     assert len(set(keys)) == len(keys)
 
