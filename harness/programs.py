@@ -121,9 +121,14 @@ def _no_program(name: str, program: str, why: object) -> HarnessError:
     return HarnessError(f"{name}: {program!r} cannot be started ({why}); expected a program on the PATH, or its path")
 
 
+def is_file(part: str) -> bool:
+    """Whether a part of a command is a file that can be read."""
+    try:
+        return Path(part).is_file() and os.access(part, os.R_OK)
+    except (OSError, ValueError):  # no name that a file can have, such as a program's text after -c
+        return False
+
+
 def _part(part: str) -> list[str] | str:
     """A part of the command; of a file its name and what it holds, wherever it is."""
-    try:
-        return [Path(part).name, files.file_digest(Path(part))] if Path(part).is_file() else part
-    except (OSError, ValueError):  # not to be read, or no name that a file can have
-        return part
+    return [Path(part).name, files.file_digest(Path(part))] if is_file(part) else part

@@ -214,6 +214,8 @@ class System(ABC):
         """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
         `key`. A baseline made from the data itself looks at them here, and may leave out references that it answers
         with."""
+        if self.repeats == 1:
+            return list(examples)
         return [replace(example, repeat=r) for example in examples for r in range(self.repeats)]
 
     def about(self) -> Mapping[str, str]:

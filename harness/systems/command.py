@@ -56,8 +56,8 @@ class Command(System):
     ) -> None:
         """`timeout`: the seconds that may pass without an answer."""
         self.command, self.timeout = programs.parts(command, timeout, "system.command"), timeout
-        named = [Path(part) for part in self.command[1:] if Path(part).suffix and Path(part).is_file()]
-        self.name = name or [*named, Path(self.command[0])][0].stem
+        named = [part for part in self.command[1:] if programs.is_file(part)]
+        self.name = name or Path([*named, self.command[0]][0]).stem
         self.batch, self.batch_size, self.repeats, self.revision = batch, batch_size, repeats, revision
         if batch_size < 1 or repeats < 1:
             raise HarnessError("system.batch_size and system.repeats: expected at least 1")

@@ -90,6 +90,7 @@ class Python(System):
         found = self._loaded[0](fields, **self.options)
         if inspect.isawaitable(found):
             found = self._runner.run(_awaited(found))
+        found = found.tolist() if hasattr(found, "tolist") else found  # an array, a series
         if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != len(fields):
             shown = f"a list of {len(found)}" if isinstance(found, list | tuple) else functions.kind(found)
             raise HarnessError(

@@ -105,6 +105,14 @@ def test_what_it_reads(make: Make, tmp_path: Path) -> None:
     assert system.name == "own"
 
 
+def test_its_name(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(UPPER)
+    assert Command(["python", "-u", str(tmp_path / "run.py"), "other.txt"]).name == "run"
+    assert Command(["/usr/bin/apertium", "eng-spa"]).name == "apertium"
+    assert Command([sys.executable, "-c", f"{UPPER}# {'long ' * 100}.x"], name="mine").name == "mine"
+    assert Command(["python", "-c", f"{UPPER}# {'long ' * 100}.x"]).name == "python"
+
+
 def test_answers_in_any_order_and_empty_lines(make: Make) -> None:
     script = (
         HEAD

@@ -144,6 +144,8 @@ def test_what_is_returned(make: Make, tmp_path: Path) -> None:
         Output(None, f"{tmp_path}/own.py:f returned NoneType 'None'; expected a text"),
         Output("x", info={"finish": "length"}),
     ]
+    array = "import numpy as np\ndef f(examples): return np.array([e['id'] for e in examples])"
+    assert make(array, batch=True).generate(BATCH) == [Output("1"), Output("2"), Output("3")]
     assert make("def f(examples): return ['a', 2, 'c']", batch=True).generate(BATCH)[1].error == (
         f"{tmp_path}/own.py:f returned int '2'; expected a text"
     )
