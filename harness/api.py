@@ -244,6 +244,12 @@ def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[tuple[RunResu
     return pairs
 
 
+def _references(run: RunResult) -> set[tuple[str, ...]]:
+    """What each example was scored against, whatever the number of its repeats."""
+    columns = run.examples["id"], run.examples["references"]
+    return {(id_, *references) for id_, references in zip(*columns, strict=True)}
+
+
 def _same(a: RunResult, b: RunResult) -> bool:
     return a is b or (a.path is not None and b.path is not None and a.path.resolve() == b.path.resolve())
 
@@ -344,6 +350,11 @@ def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
             raise HarnessError(
                 f"{name} of {a.name} and {b.name} are defined differently ({what}): "
                 f"{mine.signature} and {theirs.signature}; expected the same definition"
+            )
+        if first.get("nrefs") == "var" and _references(a) != _references(b):
+            raise HarnessError(
+                f"{a.name} and {b.name} were scored against different references (as system=human is, which leaves out "
+                "the one that it gives); expected the same"
             )
         if mine.metric.higher_is_better != theirs.metric.higher_is_better:
             raise HarnessError(

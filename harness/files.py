@@ -1,7 +1,6 @@
 """Reading the user's files, so that whatever is wrong with one is said with its place, and hashing what was read.
 
-Beside `types` this is the only module that every room may import: data sets and stored predictions come in the same
-formats and deserve the same messages.
+A leaf, for every room: data sets and stored predictions come in the same formats and deserve the same messages.
 
 Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the
 other characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files.

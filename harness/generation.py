@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +59,6 @@ class Work:
         """The failed outputs so far, one for each row."""
         found = (self.have.get(key) for key in self.keys)
         return [output for output in found if output is not None and output.error is not None]
-
-
-def expanded(examples: Sequence[Example], repeats: int) -> list[Example]:
-    """A row for each (example, repeat), the repeats of an example side by side."""
-    if repeats < 1:
-        raise HarnessError(f"system.repeats={repeats}; expected at least 1")
-    if repeats == 1:
-        return list(examples)
-    return [replace(example, repeat=repeat) for example in examples for repeat in range(repeats)]
 
 
 def output_keys(system: System, owner: str, rows: Sequence[Example]) -> list[str]:

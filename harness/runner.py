@@ -95,7 +95,11 @@ def run(job: Job, progress: Progress) -> RunResult:
         journal = Journal(where / "outputs.jsonl")
         if job.source is not None:
             store.copy_journal(job.source, where)
-        raw = outputs_of(job, identity, rows, journal, progress)
+        job.system.folder = where
+        try:
+            raw = outputs_of(job, identity, rows, journal, progress)
+        finally:
+            job.system.close()
         earlier = store.read_manifest(where)
         original = store.read_manifest(job.source) if job.source else None
         data = original["dataset"]["key"] if original else dataset_key(examples)
@@ -110,7 +114,7 @@ def run(job: Job, progress: Progress) -> RunResult:
                 log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
         facts = original["generation"] if original else generation.facts(journal.content, raw, job.system.price)
         dataset = {"examples": len(examples), "about": masked(dict(job.dataset.about()))}
-        system = {"repeats": job.system.repeats}
+        system = {"repeats": job.system.repeats, "about": masked(dict(job.system.about()))}
         told = made_by.manifest(result, dataset, system, job.config, keys, digests, facts, job.group, started, earlier)
         result.manifest.update(told)
         store.write(where, contents, yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True), told)
@@ -129,7 +133,7 @@ def prepared(job: Job, progress: Progress) -> tuple[list[Example], list[Example]
     for metric in metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
         metric.signature([example.references for example in examples])
     job.system.align(ids)
-    return examples, generation.expanded(examples, job.system.repeats), metrics
+    return examples, job.system.expand(examples), metrics
 
 
 def named(job: Job) -> str:

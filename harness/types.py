@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -59,6 +59,10 @@ class Example:
     """Every other field of the data, kept for slices, clusters and reports."""
     repeat: int = 0
     """Which of several outputs for the same example is asked for; a system that samples takes its seed from it."""
+
+    def fields(self) -> dict[str, Any]:
+        """What a system may see, by name: never the references."""
+        return {**self.metadata, "id": self.id, "source": self.source}
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +263,10 @@ class System(ABC):
     other runs unless the user asks for it."""
     price: Mapping[str, float] | None = None
     """Of a million tokens, `input` and `output`, in any currency: what a run costs is said where it is given."""
+    batch_size: int = 64
+    """How many examples go together, unless `plan` knows better."""
+    folder: Path | None = None
+    """Set by the runner: the run folder, where a system may leave a log of its own."""
 
     @abstractmethod
     def key(self) -> str | None:
@@ -268,13 +276,28 @@ class System(ABC):
     def align(self, ids: Sequence[str]) -> None:  # noqa: B027  (only systems that read stored outputs care)
         """Told the ids of the whole data set, before any limit, so that a file of other data can be refused."""
 
+    def expand(self, examples: Sequence[Example]) -> list[Example]:
+        """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
+        `key`. A baseline made from the data itself looks at them here, and may leave out references that it answers
+        with."""
+        if self.repeats < 1:
+            raise HarnessError(f"system.repeats={self.repeats}; expected at least 1")
+        if self.repeats == 1:
+            return list(examples)
+        return [replace(example, repeat=r) for example in examples for r in range(self.repeats)]
+
+    def about(self) -> Mapping[str, str]:
+        """What the system is, for the manifest and as tags for tracking: the version of a model, where it came from."""
+        return {}
+
     def seen(self, example: Example) -> Any:
-        """The part of an example that the system sees, as JSON: never the references."""
+        """The part of an example that the system sees, as JSON: never the references it is scored against."""
         return {"id": example.id, "source": example.source, "metadata": dict(example.metadata)}
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
-        return [list(range(i, min(i + 64, len(examples)))) for i in range(0, len(examples), 64)]
+        n, size = len(examples), self.batch_size
+        return [list(range(i, min(i + size, n))) for i in range(0, n, size)]
 
     def estimate(self, examples: Sequence[Example]) -> Mapping[str, int] | None:
         """`input_tokens` and, where that can be known, `output_tokens` that these examples would take; for dry runs."""
@@ -294,6 +317,9 @@ class System(ABC):
                 "expected one harness.types.Output for each example"
             )
         yield dict(enumerate(outputs))
+
+    def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
+        """Nothing more is asked for: programs end, connections are closed."""
 
 
 class Metric(ABC):

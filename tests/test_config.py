@@ -21,12 +21,12 @@ NEEDED = {  # what the user must give (`???`), by choice
     "file": {"path": "dev.jsonl"},
     "text": {"references": ["ref.txt"]},
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
-    "mlflow": {"path": "support_qa"},
+    "mlflow": {"path": "support_qa", "model": "models:/summarizer/3"},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "openai": {"base_url": "http://localhost:8000/v1", "model": "some/model"},
     "predictions": {"path": "out.txt"},
-    "python": {"python.function": "quality.py:adequacy"},
-    "command": {"command.command": ["judge"]},
+    "python": {"python.function": "quality.py:adequacy", "function": "my.py:summarize"},
+    "command": {"command.command": ["judge"], "command": ["translate"]},
     "perplexity": {"perplexity.model": "some/model"},
 }
 

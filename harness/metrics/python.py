@@ -21,22 +21,17 @@ is not in them: a model, a prompt, other modules. Stored rows are scored without
 
 from __future__ import annotations
 
-import importlib
 import logging
 import math
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from numbers import Real
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from harness import files
+from harness import files, functions
 from harness.types import Array, HarnessError, Metric
 
 log = logging.getLogger(__name__)
@@ -113,12 +108,12 @@ class PythonMetric(UserMetric):
 
     @cached_property
     def _function(self) -> tuple[Callable[..., Any], str]:
-        return load(self.function)
+        return functions.load(self.function)
 
     @cached_property
     def _score(self) -> tuple[Callable[..., Any], str]:
         try:
-            return load(self.score_function or "")
+            return functions.load(self.score_function or "")
         except HarnessError as error:
             raise HarnessError(f"the scores of {self.name} need {self.score_function}: {error}") from error
 
@@ -133,7 +128,7 @@ class PythonMetric(UserMetric):
         if not outputs:
             return np.empty((0, len(self.columns)))
         function = self._function[0]
-        with _blamed(self.function):
+        with functions.blamed(self.function):
             result = function(list(outputs), [list(texts) for texts in references], list(sources))
             rows = self.rows_of(self._values(result, len(outputs)))
         self.advance(len(outputs))
@@ -163,7 +158,10 @@ class PythonMetric(UserMetric):
     def _scored(self, sums: Array) -> Array:
         """Scores (m, s) of sums (m, k) by the user's function."""
         function = self._score[0]
-        with _blamed(f"{self.score_function} of sums {sums.shape}"), np.errstate(divide="ignore", invalid="ignore"):
+        with (
+            functions.blamed(f"{self.score_function} of sums {sums.shape}"),
+            np.errstate(divide="ignore", invalid="ignore"),
+        ):
             found = np.asarray(function(sums), dtype=np.float64)
         m, s = len(sums), len(self.score_names)
         if found.shape != (m, s) and (s > 1 or found.shape != (m,)):
@@ -185,7 +183,9 @@ def number(value: Any, where: str) -> float:
     except OverflowError:
         found = math.inf
     if math.isinf(found):
-        raise HarnessError(f"{where} is {_kind(value)}; expected a finite number, or null where there is no score")
+        raise HarnessError(
+            f"{where} is {functions.kind(value)}; expected a finite number, or null where there is no score"
+        )
     return found
 
 
@@ -198,7 +198,7 @@ def _items(value: Any) -> list[Any] | None:
 def _each(value: Any, n: int, where: str) -> list[Any]:
     found = _items(value)
     if found is None or len(found) != n:
-        shown = _kind(value) if found is None else f"{len(found)} values"
+        shown = functions.kind(value) if found is None else f"{len(found)} values"
         raise HarnessError(f"{where} returned {shown}; expected {n} numbers, one for each output")
     return found
 
@@ -208,78 +208,5 @@ def _row(value: Any, names: Sequence[str], where: str) -> list[float]:
     found = _items(value)
     row = [value] * (len(names) if value is None else 1) if found is None else found
     if len(row) != len(names):
-        raise HarnessError(f"{where} is {_kind(value)}; expected {len(names)} numbers ({', '.join(names)})")
+        raise HarnessError(f"{where} is {functions.kind(value)}; expected {len(names)} numbers ({', '.join(names)})")
     return [number(one, where) for one in row]
-
-
-def _kind(value: Any) -> str:
-    return f"{type(value).__name__} {str(value)[:40]!r}"
-
-
-# ---------------------------------------------------------------- the user's code
-
-
-@contextmanager
-def _blamed(what: str) -> Iterator[None]:
-    """Whatever the user's code raises becomes a message; --debug shows the traceback."""
-    try:
-        yield
-    except HarnessError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise HarnessError(f"{what} raised {type(error).__name__}: {str(error)[:2000]}") from error
-
-
-def load(place: str) -> tuple[Callable[..., Any], str]:
-    """What `module:function` or `file.py:function` names, with a hash of its name and of the files that hold it."""
-    where, _, name = place.rpartition(":")
-    if not where or not name:
-        raise HarnessError(f"{place!r} names no function; expected module:function or file.py:function")
-    module = _from_file(where) if where.endswith(".py") else _imported(where)
-    function = getattr(module, name, None)
-    if not callable(function):
-        there = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise HarnessError(f"{where} has no function {name!r}; expected one of {files.some(there, 10) or 'its own'}")
-    defined = sys.modules.get(getattr(function, "__module__", None) or "", module)  # it may be imported there
-    return function, files.digest([name, _hash(module), _hash(defined)])
-
-
-def _from_file(path: str) -> ModuleType:
-    """Run again where its text changed, so that a notebook scores by the code that is in the file."""
-    found = files.existing(path, "a Python file").resolve()
-    name = f"{found.stem}_{files.digest([str(found), files.file_digest(found)])[:12]}"  # hides no library
-    if name not in sys.modules:
-        module = sys.modules[name] = ModuleType(name)
-        module.__file__ = str(found)
-        try:
-            with _blamed(path):
-                exec(compile(found.read_bytes(), str(found), "exec"), vars(module))
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
-
-
-def _imported(name: str) -> ModuleType:
-    importlib.invalidate_caches()  # it may have been written a moment ago
-    try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        raise HarnessError(
-            f"the module {name} cannot be imported ({type(error).__name__}: {error}); expected one found from the "
-            "folder the command is called in, or an installed package"
-        ) from error
-
-
-def _hash(module: ModuleType) -> str:
-    """Hash of a module's file, if that is still what was imported."""
-    try:
-        now = files.file_digest(Path(module.__file__ or ""))
-    except (AttributeError, OSError):  # built in
-        return module.__name__
-    if vars(module).setdefault("__harness_hash__", now) != now:
-        raise HarnessError(
-            f"{module.__file__} was changed after it was imported; expected a new process, or file.py:function, which "
-            "is read again"
-        )
-    return now

@@ -71,10 +71,20 @@ class StoredSystem(System):
         self.name: str = stored.manifest["system"]["name"]
         self.repeats = max(stored.columns["repeat"]) + 1
         self._key: str | None = stored.manifest["system"]["key"]
-        self._outputs = {(example.id, example.repeat): output for example, output in stored.rows()}
+        self._rows = list(stored.rows())
+        self._outputs = {(example.id, example.repeat): output for example, output in self._rows}
+        self._about: Mapping[str, str] = stored.manifest["system"].get("about", {})
 
     def key(self) -> str | None:
         return self._key
+
+    def expand(self, examples: Sequence[Example]) -> list[Example]:
+        """The rows that were scored, with the references that each was scored against."""
+        chosen = {example.id for example in examples}
+        return [row for row, _ in self._rows if row.id in chosen]
+
+    def about(self) -> Mapping[str, str]:
+        return self._about
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         return [self._outputs[example.id, example.repeat] for example in batch]

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from harness.files import digest
 from harness.systems.background import in_background
 from harness.systems.endpoint import Endpoint, Limits, Reply
-from harness.systems.prompt import Prompt
+from harness.prompt import Prompt
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1

@@ -108,7 +108,7 @@ class MlflowTracker:
         return run_id
 
     def _fill(self, client: Any, run_id: str, run: RunResult) -> None:
-        from mlflow.entities import Metric, Param, RunTag
+        from mlflow.entities import LoggedModelInput, Metric, Param, RunTag
 
         ended = _milliseconds(run.manifest["ended"])
         values: dict[str, float | None] = {
@@ -119,11 +119,14 @@ class MlflowTracker:
         }
         for name, score in run.scores.items():
             values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
-        metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
+        model = _model(client, run)
+        metrics = [Metric(name, value, ended, 0, model_id=model) for name, value in values.items() if value is not None]
         params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"]) if k not in INCIDENTAL]
         tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
         tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
         client.log_batch(run_id, tags=tags)
+        if model is not None:
+            client.log_inputs(run_id, models=[LoggedModelInput(model)])
         for some_metrics in _parts(metrics, MAX_METRICS):
             client.log_batch(run_id, metrics=some_metrics)
         for some_params in _parts(params, MAX_PARAMS):
@@ -225,12 +228,24 @@ def _tags(run: RunResult) -> dict[str, str]:
         "harness.system_key": str(manifest["system"]["key"]),
         "harness.seed": str(manifest["seed"]),
         "harness.folder": str(run.path),
+        **{f"harness.system.{name}": value for name, value in manifest["system"].get("about", {}).items()},
     }
     if manifest.get("git"):
         tags["mlflow.source.git.commit"] = manifest["git"]["commit"]
     for name, metric in manifest["metrics"].items():
         tags[f"harness.signature.{name}"] = metric["signature"]
     return tags
+
+
+def _model(client: Any, run: RunResult) -> str | None:
+    """The id of the MLflow model that was evaluated, if it is in this store."""
+    from mlflow.exceptions import MlflowException
+
+    model = run.manifest["system"].get("about", {}).get("model_id")
+    try:
+        return client.get_logged_model(model).model_id if model else None
+    except MlflowException:
+        return None
 
 
 def _note(run: RunResult) -> str:

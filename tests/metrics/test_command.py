@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 
 import harness
-from harness.metrics import command
 from harness.metrics.command import CommandMetric
+from harness.programs import Program
 from harness.types import HarnessError
 from tests.conftest import GOOD, ROWS, Called
 from tests.metrics import hostile
@@ -44,20 +44,20 @@ def judge(tmp_path: Path) -> Judge:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[command._Program]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """The programs that a test started."""
-    programs: list[command._Program] = []
-    init = command._Program.__init__
+    programs: list[Program] = []
+    init = Program.__init__
 
-    def recorded(self: command._Program, *arguments: Any) -> None:
+    def recorded(self: Program, *arguments: Any) -> None:
         programs.append(self)
         init(self, *arguments)
 
-    monkeypatch.setattr(command._Program, "__init__", recorded)
+    monkeypatch.setattr(Program, "__init__", recorded)
     return programs
 
 
-def over(programs: list[command._Program]) -> bool:
+def over(programs: list[Program]) -> bool:
     """Whether process and threads have ended and all files are closed."""
     ended = [p.process.returncode is not None and not any(t.is_alive() for t in p.threads) for p in programs]
     closed = [f.closed for p in programs for f in (p.process.stdin, p.process.stdout, p.errors) if f is not None]
@@ -81,7 +81,7 @@ def scores(metric: CommandMetric, outputs: list[str] = GOOD) -> list[float]:
 # ---------------------------------------------------------------- what a program gets and answers
 
 
-def test_a_score_for_each_line(judge: Judge, started: list[command._Program]) -> None:
+def test_a_score_for_each_line(judge: Judge, started: list[Program]) -> None:
     program = judge(EACH.format("{'score': len(example['output']) + len(example['references']) + example['source'].count('.')}"))  # fmt: skip
     result = harness.evaluate(GOOD, REFERENCES, {"command": {"command": program, "name": "judge"}}, sources=SOURCES)
     expected = [len(o) + 2 + 1 for o in GOOD]
@@ -164,7 +164,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("how", READERS)
-def test_long_lines_block_no_pipe(how: str, judge: Judge, started: list[command._Program]) -> None:
+def test_long_lines_block_no_pipe(how: str, judge: Judge, started: list[Program]) -> None:
     outputs = [*hostile.LONG, *(str(i) * 100_000 for i in range(20))]
     assert scores(CommandMetric(judge(READERS[how]), timeout=60), outputs) == [len(text) for text in outputs]
     assert over(started)
@@ -213,7 +213,7 @@ SAID = ". Standard error of sh: "
         ("echo '{}'; cat", "the answer to line 1 is '{}'; expected {\"score\": NUMBER}"),
     ],
 )  # fmt: skip
-def test_bad_programs(script: str, expected: str, started: list[command._Program]) -> None:
+def test_bad_programs(script: str, expected: str, started: list[Program]) -> None:
     with pytest.raises(HarnessError) as raised:
         scores(CommandMetric(["sh", "-c", script], name="judge", timeout=30))
     assert str(raised.value).startswith(f"judge: {expected}")
@@ -283,7 +283,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize("when", SILENT)
-def test_a_silent_program_is_ended(when: str, started: list[command._Program]) -> None:
+def test_a_silent_program_is_ended(when: str, started: list[Program]) -> None:
     script, expected = SILENT[when]
     with pytest.raises(HarnessError) as raised:
         scores(CommandMetric(["sh", "-c", f"echo thinking >&2; {script}"], timeout=1.5))
@@ -299,7 +299,7 @@ def test_a_slow_program_is_not_silent() -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_interrupt_ends_the_program_and_what_it_started(
-    error: type[BaseException], tmp_path: Path, started: list[command._Program]
+    error: type[BaseException], tmp_path: Path, started: list[Program]
 ) -> None:
     script = f"sleep 60 & echo $! > {tmp_path / 'pid'}; echo '{{\"score\": 1}}'; wait"
 

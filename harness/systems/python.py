@@ -1,0 +1,133 @@
+"""`system=python system.function=my.py:summarize`: a system that is a Python function of the user's own.
+
+It is called with an example as a dict (`id`, `source`, metadata by name; `repeat` where `repeats` is more than 1) and
+`options` as keywords, and returns the output's text. With `batch` it gets a list of dicts and returns a list. It may be
+`async`: then `concurrency` calls run at once, in one event loop for the whole run; calls of a plain function run at
+once in threads where `concurrency` asks for it. What it raises is the error of that example and of no other; a batch
+that raised is asked again example by example.
+
+What a function will return cannot be known from its text, so outputs are reused within the run folder only, as long as
+the file that holds it is the same. `revision` states that the same file, options and revision give the same outputs.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as folder:
+...     _ = Path(folder, "my.py").write_text("def shout(example, mark='!'): return example['source'].upper() + mark")
+...     system = Python(f"{folder}/my.py:shout", options={"mark": "?"})
+...     system.generate([Example("1", "it rains", ())])[0].text
+'IT RAINS?'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+from harness import files, functions
+from harness.types import Example, HarnessError, Output, System
+
+VERSION = 1
+
+
+class Python(System):
+    def __init__(
+        self,
+        function: str,
+        name: str | None = None,
+        batch: bool = False,
+        batch_size: int = 64,
+        concurrency: int | None = None,
+        repeats: int = 1,
+        options: Mapping[str, Any] | None = None,
+        revision: str | None = None,
+    ) -> None:
+        """`concurrency`: calls at once; by default 16 of an async function, 1 of a plain one."""
+        self.function, self.name = function, name or function.rpartition(":")[2]
+        self.batch, self.batch_size, self.concurrency = batch, batch_size, concurrency
+        self.repeats, self.options, self.revision = repeats, dict(options or {}), revision
+        for option, value in (("batch_size", batch_size), ("concurrency", concurrency), ("repeats", repeats)):
+            if value is not None and value < 1:
+                raise HarnessError(f"system.{option}={value}; expected at least 1")
+        if batch and concurrency is not None:
+            raise HarnessError(
+                f"system.batch=true with system.concurrency={concurrency}; expected one of them: a batch is one call"
+            )
+        self._runner = asyncio.Runner()
+        self._failed = functions.Failed(function)
+
+    @cached_property
+    def _loaded(self) -> tuple[Callable[..., Any], str]:
+        return functions.load(self.function)
+
+    def key(self) -> str | None:
+        together = self.batch_size if self.batch else None
+        stated = ["python", VERSION, self.options, together, self.revision]
+        return None if self.revision is None else files.digest(stated)
+
+    def seen(self, example: Example) -> Any:
+        """With the text of the function's file: another text may be another system."""
+        return [super().seen(example), self._loaded[1]]
+
+    def generate(self, batch: Sequence[Example]) -> list[Output]:
+        fields = [e.fields() | ({"repeat": e.repeat} if self.repeats > 1 else {}) for e in batch]
+        if self.batch:
+            return functions.together(self._whole, fields, self._failed)
+        function = self._loaded[0]
+        asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        at_once = self.concurrency or (16 if asynchronous else 1)
+        if asynchronous:
+            return self._runner.run(self._all(fields, at_once))
+        if at_once == 1:
+            return [self._one(one) for one in fields]
+        with ThreadPoolExecutor(at_once) as threads:
+            return list(threads.map(self._one, fields))
+
+    def _whole(self, fields: list[dict[str, Any]]) -> list[Output]:
+        found = self._loaded[0](fields, **self.options)
+        if inspect.isawaitable(found):
+            found = self._runner.run(_awaited(found))
+        found = found.tolist() if hasattr(found, "tolist") else found  # an array, a series
+        if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != len(fields):
+            shown = f"a list of {len(found)}" if isinstance(found, list | tuple) else functions.kind(found)
+            raise HarnessError(
+                f"{self.function} returned {shown} for a batch of {len(fields)} examples; expected a list of "
+                f"{len(fields)}, an output for each"
+            )
+        return [self._output(one) for one in found]
+
+    def _one(self, example: dict[str, Any]) -> Output:
+        try:
+            return self._output(self._loaded[0](example, **self.options))
+        except (Exception, SystemExit) as error:
+            return self._failed(error)
+
+    async def _all(self, fields: list[dict[str, Any]], at_once: int) -> list[Output]:
+        free = asyncio.Semaphore(at_once)
+
+        async def one(example: dict[str, Any]) -> Output:
+            async with free:
+                try:
+                    return self._output(await self._loaded[0](example, **self.options))
+                except (Exception, SystemExit) as error:
+                    return self._failed(error)
+
+        return await asyncio.gather(*map(one, fields))
+
+    def _output(self, found: Any) -> Output:
+        if isinstance(found, Output):
+            return found
+        if isinstance(found, str):
+            return Output(found)
+        return Output(None, f"{self.function} returned {functions.kind(found)}; expected a text")
+
+    def close(self) -> None:
+        self._runner.close()
+        self._runner = asyncio.Runner()
+
+
+async def _awaited(found: Awaitable[Any]) -> Any:
+    return await found
