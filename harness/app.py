@@ -396,7 +396,8 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     choice = re.search(r"(?:Could not find|Could not load) '([^']+)/([^'/]+)'", text)
     if choice:
         group, name = choice.groups()
-        options = GlobalHydra.instance().config_loader().get_group_options(group)
+        found = GlobalHydra.instance().config_loader().get_group_options(group)
+        options = [option for option in found if not option.startswith("_")]
         if options:
             return f"{group}={name} is not a choice{core.nearest(name, options)}; {group} has: {', '.join(options)}"
     cause = f"\n{error.__cause__}" if error.__cause__ is not None else ""

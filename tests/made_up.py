@@ -21,6 +21,7 @@ known: true
 repeats: 1
 sampled: false
 batch: 2
+spread: false
 seconds: 0.0
 size: 0
 price: null
@@ -44,13 +45,14 @@ class MadeUp(System):
         repeats: int = 1,
         sampled: bool = False,
         batch: int = 2,
+        spread: bool = False,
         seconds: float = 0.0,
         size: int = 0,
         price: dict[str, float] | None = None,
     ) -> None:
         self.model, self.prompt, self.temperature, self.revision = model, prompt, temperature, revision
         self.known, self.repeats, self.sampled, self.batch = known, repeats, sampled, batch
-        self.seconds, self.size, self.price = seconds, size, price
+        self.spread, self.seconds, self.size, self.price = spread, seconds, size, price
 
     def key(self) -> str | None:
         if not self.known and self.revision is None:
@@ -63,6 +65,9 @@ class MadeUp(System):
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         order = sorted(range(len(examples)), key=lambda i: (-len(examples[i].source or ""), i))
+        if self.spread:  # no batch would be the same in a plan of fewer examples
+            number = -(-len(order) // self.batch)
+            return [order[i::number] for i in range(number)]
         return [order[i : i + self.batch] for i in range(0, len(order), self.batch)]
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
