@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test check bench fuzz clean
+.PHONY: setup demo test check bench coverage fuzz clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -30,6 +30,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# How often intervals hold the truth and tests raise an alarm: the tables of docs/statistics.md (some 20 minutes).
+coverage: setup
+	$(BIN)/python -m benchmarks.coverage
 
 # The property tests of the metrics against the reference implementations, with 50 times as many cases.
 fuzz: setup

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HarnessError", "Metric", "__version__", "compare", "evaluate", "load_run"]
+__all__ = ["HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "power", "rankings"]
 
 if TYPE_CHECKING:
-    from harness.api import compare, evaluate, load_run
+    from harness.api import best, compare, evaluate, load_run, power
+    from harness.stats.ranking import rankings
     from harness.types import HarnessError, Metric
 
 
@@ -22,8 +23,7 @@ def __getattr__(name: str) -> Any:
     """Public names are imported on first use, so that `harness --help` answers at once."""
     import importlib
 
-    if name in ("compare", "evaluate", "load_run"):
-        return getattr(importlib.import_module("harness.api"), name)
-    if name in ("HarnessError", "Metric"):
-        return getattr(importlib.import_module("harness.types"), name)
+    places = {"HarnessError": "harness.types", "Metric": "harness.types", "rankings": "harness.stats.ranking"}
+    if name in __all__:
+        return getattr(importlib.import_module(places.get(name, "harness.api")), name)
     raise AttributeError(f"module 'harness' has no attribute {name!r}")

@@ -11,9 +11,12 @@ from typing import Any
 from harness import config, files, runner
 from harness.health import health
 from harness.report.progress import silent
-from harness.stats import comparison, intervals
+from harness.stats import comparison
+from harness.stats.estimation import Options, estimate
+from harness.stats.power import POWER, Power, powers
+from harness.stats.selection import Best, best_of
 from harness.store import folder as store
-from harness.types import Comparison, Example, HarnessError, Metric, Output, Progress, RunResult
+from harness.types import Comparisons, Example, HarnessError, Metric, Output, Progress, RunResult
 
 log = logging.getLogger(__name__)
 Run = RunResult | str | Path
@@ -30,22 +33,24 @@ def evaluate(
     method: str = "percentile",
     ids: Sequence[str] | None = None,
     clusters: Sequence[Any] | None = None,
+    strata: Sequence[Any] | None = None,
     name: str = "outputs",
 ) -> RunResult:
     """Scores outputs against references, with no files and no MLflow.
 
     A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
-    seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example.
+    seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example,
+    `strata` its stratum.
     """
     chosen = _metrics([metrics] if isinstance(metrics, str | Mapping | Metric) else metrics)
     if isinstance(outputs, str) or isinstance(references, str):
         raise HarnessError("outputs and references are one string; expected a list, one item for each example")
     outputs, references = list(outputs), list(references)
-    sources, clusters = sources if sources is None else list(sources), clusters if clusters is None else list(clusters)
+    sources, clusters, strata = (None if given is None else list(given) for given in (sources, clusters, strata))
     n = len(outputs)
     if n == 0:
         raise HarnessError("outputs is empty; expected at least one")
-    columns = {"references": references, "sources": sources, "ids": ids, "clusters": clusters}
+    columns = {"references": references, "sources": sources, "ids": ids, "clusters": clusters, "strata": strata}
     for what, column in columns.items():
         if column is not None and len(column) != n:
             raise HarnessError(f"{what} has {len(column)} items; expected {n}, one for each output")
@@ -61,16 +66,15 @@ def evaluate(
                 for r in ([refs] if isinstance(refs, str) else refs if refs is not None else [])
                 if r is not None
             ),
-            {} if clusters is None else {"cluster": clusters[i]},
+            {name: values[i] for name, values in (("cluster", clusters), ("stratum", strata)) if values is not None},
         )
         for i, refs in enumerate(references)
     ]
     given = [Output(files.text(text, f"outputs[{i}]", "output")) for i, text in enumerate(outputs)]
     runner.check_references(examples, chosen)
     statistics = runner.statistics_of(runner.fitted(chosen, examples), examples, given, {}, silent)
-    scores = intervals.scores(
-        list(statistics.values()), clusters, resamples=resamples, level=level, method=method, seed=seed
-    )
+    options = Options(resamples, level, method, seed, strata=None if strata is None else "stratum")
+    scores = estimate(list(statistics.values()), examples, [], None if clusters is None else "cluster", options)
     return RunResult(
         name=name,
         dataset="memory",
@@ -82,6 +86,7 @@ def evaluate(
         failed=0,
         cluster=None if clusters is None else "cluster",
         health=health(examples, given, [None] * n),
+        strata=options.strata,
     )
 
 
@@ -149,12 +154,67 @@ def compare(
     resamples: int = 10_000,
     level: float = 0.95,
     seed: int = 12345,
+    method: str = "percentile",
+    alternative: str = "two-sided",
+    correction: str = "max-t",
+    scores: Sequence[str] | None = None,
+    cross_check: bool = False,
     progress: Progress = silent,
-) -> list[Comparison]:
+) -> Comparisons:
     """Paired comparison of runs on the same data: each against the baseline, or all pairs where there is none.
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
+    `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
+    ranks where a score is a mean over examples. The result is a list of rows; its `.macro` holds the averages over data
+    sets.
     """
+    chosen = None if scores is None else tuple(scores)
+    options = comparison.Options(test, resamples, level, seed, method, alternative, correction, chosen, cross_check)
+    options.check()
+    pairs = _pairs(runs, baseline)
+    with progress("resampling", resamples * len(pairs)) as step:
+        return comparison.compare(pairs, options, step.advance)
+
+
+def power(
+    runs: Sequence[Run],
+    difference: float | None = None,
+    baseline: Run | None = None,
+    scores: Sequence[str] | None = None,
+    level: float = 0.95,
+    power: float = POWER,
+    resamples: int = 10_000,
+    seed: int = 12345,
+    progress: Progress = silent,
+) -> list[Power]:
+    """What comparisons of these runs can detect: the smallest difference, the power for `difference` (by default the
+    one seen), and the number of examples or clusters that would detect it."""
+    rows = compare(runs, baseline, resamples=resamples, level=level, seed=seed, scores=scores, progress=progress)
+    return powers(rows, difference, level, power)
+
+
+def best(
+    runs: Sequence[Run],
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 12345,
+    progress: Progress = silent,
+) -> list[Best]:
+    """The best of several runs on the same data by each headline score, corrected for having been chosen."""
+    options = Options(resamples, level, "percentile", seed)
+    options.check()
+    groups = [_run_of(pairs) for pairs in _pairs(runs, None)]
+    with progress("resampling", resamples * len(groups)) as step:
+        return [found for group in groups for found in best_of(group, options, step.advance)]
+
+
+def _run_of(pairs: Sequence[tuple[RunResult, RunResult]]) -> list[RunResult]:
+    """The runs of all pairs, each once."""
+    return list({run.name: run for pair in pairs for run in pair}.values())
+
+
+def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[tuple[RunResult, RunResult]]]:
+    """(baseline, system) pairs of runs, grouped by data."""
     if isinstance(runs, str | Path | RunResult):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     loaded = _once([one if isinstance(one, RunResult) else load_run(one) for one in runs])
@@ -183,8 +243,7 @@ def compare(
         else:
             chosen = [(group[against], one) for i, one in enumerate(group) if i != against]
         pairs.append([_comparable(a, b) for a, b in chosen])
-    with progress("resampling", resamples * len(pairs)) as step:
-        return comparison.compare(pairs, test=test, resamples=resamples, level=level, seed=seed, advance=step.advance)
+    return pairs
 
 
 def _same(a: RunResult, b: RunResult) -> bool:
@@ -237,11 +296,14 @@ def _baseline_of(members: Sequence[int], runs: Sequence[RunResult], base: RunRes
 
 def _in_order(run: RunResult, first: RunResult) -> RunResult:
     """The run with its examples in the order of the first one's, by id."""
-    ids, wanted = run.examples["id"].tolist(), first.examples["id"].tolist()
+    (ids, wanted) = (list(zip(one.examples["id"], one.examples["repeat"], strict=True)) for one in (run, first))
     if ids == wanted:
         return run
-    place = {id_: i for i, id_ in enumerate(ids)}
-    order = [place[id_] for id_ in wanted]
+    if set(ids) != set(wanted):
+        found = [f"{1 + max(repeat for _, repeat in some)} outputs an example" for some in (ids, wanted)]
+        raise HarnessError(f"{run.name} has {found[0]}, {first.name} {found[1]}; expected the same number of repeats")
+    place = {key: i for i, key in enumerate(ids)}
+    order = [place[key] for key in wanted]
     statistics = {name: replace(one, rows=one.rows[order]) for name, one in run.statistics.items()}
     return replace(run, examples=run.examples.iloc[order].reset_index(drop=True), statistics=statistics)
 

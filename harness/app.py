@@ -8,6 +8,7 @@ mend into one message, a misspelt name with the nearest valid one.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import os
@@ -188,8 +189,10 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     if resolved["cache"] not in CACHE:
         raise HarnessError(f"cache={resolved['cache']}; expected one of {', '.join(CACHE)}")
     parts = _parts(resolved)
+    dataset, select = _dataset(resolved["dataset"])
     return Job(
-        dataset=_build(resolved["dataset"], "dataset"),
+        dataset=dataset,
+        select=select,
         system=_build(resolved["system"], "system"),
         **parts,
         specs=config["metrics"],
@@ -203,23 +206,37 @@ def job(composed: DictConfig, many: bool = False) -> Any:
 
 def _parts(resolved: Mapping[Any, Any]) -> dict[str, Any]:
     """What of a job decides how outputs are scored and where that is logged."""
-    from harness.stats.intervals import check_options
+    from harness.stats.estimation import Options
 
     if not resolved["metrics"]:
         raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
-    check_options(**resolved["stats"])
+    stats = Options(**resolved["stats"])
+    stats.check()
     return {
         "postprocess": _build(resolved["postprocess"], "postprocess"),
         "metrics": {name: _build(spec, f"metrics.{name}") for name, spec in resolved["metrics"].items()},
-        "stats": resolved["stats"],
+        "stats": stats,
         "tracker": _build(resolved["tracking"], "tracking"),
     }
 
 
-def _build(spec: Any, where: str) -> Any:
+def _dataset(spec: Any) -> tuple[Any, Any]:
+    """A data set, and the selection from it: the options that every data set has."""
+    from harness.datasets.selection import Selection
+
+    if not isinstance(spec, Mapping):
+        return _build(spec, "dataset"), iter
+    shared = inspect.signature(Selection).parameters
+    own = {k: v for k, v in spec.items() if k not in shared}
+    chosen = {k: v for k, v in spec.items() if k in shared}
+    return _build(own, "dataset", shared), Selection(**core.checked(Selection, chosen, "dataset"))
+
+
+def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
+    """What a spec describes; `shared`: options valid beside its own, for the message about a misspelt one."""
     if not isinstance(spec, Mapping) or "_target_" not in spec:
         raise HarnessError(f"{where} has no _target_; expected the name of a class, as in the files of conf/")
-    return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where)
+    return core.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where, shared)
 
 
 # ---------------------------------------------------------------- scoring a stored run
@@ -397,7 +414,7 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     if choice:
         group, name = choice.groups()
         found = GlobalHydra.instance().config_loader().get_group_options(group)
-        options = [option for option in found if not option.startswith("_")]
+        options = [option for option in found if not option.startswith("_")]  # those of a stored run, see score()
         if options:
             return f"{group}={name} is not a choice{core.nearest(name, options)}; {group} has: {', '.join(options)}"
     cause = f"\n{error.__cause__}" if error.__cause__ is not None else ""

@@ -16,6 +16,8 @@ EPILOG = """examples
   harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
+  harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
+  harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
   harness ui                                                    MLflow's pages on these runs
 
 `harness COMMAND --help` says more."""
@@ -102,12 +104,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--baseline", metavar="RUN", help="compare each run with this one; without it, all pairs")
     compare.add_argument("--test", choices=("bootstrap", "randomization"), default="bootstrap")
-    compare.add_argument("--level", type=float, default=0.95, help="confidence level (default: %(default)s)")
-    compare.add_argument("--resamples", type=int, default=10_000, help="(default: %(default)s)")
-    compare.add_argument("--seed", type=int, default=12345, help="(default: %(default)s)")
-    compare.add_argument("--json", action="store_true", help="only JSON on standard output")
-    compare.add_argument("--no-progress", action="store_true", help="no progress bar")
+    compare.add_argument(
+        "--alternative",
+        choices=("two-sided", "better", "worse"),
+        default="two-sided",
+        help="one-sided: only a better (worse) system counts (default: %(default)s)",
+    )
+    compare.add_argument(
+        "--correction",
+        choices=("max-t", "holm", "bh", "none"),
+        default="max-t",
+        help="of p-values over scores, systems and data sets (default: %(default)s)",
+    )
+    compare.add_argument(
+        "--method", choices=("percentile", "basic", "bca", "normal"), default="percentile", help="of the intervals"
+    )
+    compare.add_argument("--cross-check", action="store_true", help="also the paired t-test and Wilcoxon's, for means")
+    _common(compare)
     compare.set_defaults(call=_compare)
+
+    power = commands.add_parser("power", help="what a comparison can detect, and how many examples it would take")
+    power.add_argument("runs", nargs="+", metavar="RUN", help="two runs or more on the same data")
+    power.add_argument("--baseline", metavar="RUN", help="against this run only; without it, all pairs")
+    power.add_argument("--difference", type=float, help="the difference to detect (default: the one seen)")
+    power.add_argument("--power", type=float, default=0.8, help="chance to detect it (default: %(default)s)")
+    _common(power)
+    power.set_defaults(call=_power)
+
+    best = commands.add_parser("best", help="the best of several runs, corrected for having been chosen")
+    best.add_argument("runs", nargs="+", metavar="RUN", help="the runs it is chosen from, all of them")
+    _common(best, scores=False)
+    best.set_defaults(call=_best)
 
     ui = commands.add_parser("ui", help="MLflow's pages on the store the runs were logged to")
     ui.add_argument("--uri", help="the tracking store (default: MLFLOW_TRACKING_URI, else runs/mlflow.db)")
@@ -117,26 +144,81 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _compare(options: Any) -> None:
-    import logging
-    from dataclasses import asdict
+def _common(command: argparse.ArgumentParser, scores: bool = True) -> None:
+    """Options of every command that resamples stored runs."""
+    if scores:
+        command.add_argument("--score", metavar="NAME", action="append", help="this score only; may be given again")
+    command.add_argument("--level", type=float, default=0.95, help="confidence level (default: %(default)s)")
+    command.add_argument("--resamples", type=int, default=10_000, help="(default: %(default)s)")
+    command.add_argument("--seed", type=int, default=12345, help="(default: %(default)s)")
+    command.add_argument("--json", action="store_true", help="only JSON on standard output")
+    command.add_argument("--no-progress", action="store_true", help="no progress bar")
 
-    from harness.api import compare
+
+def _settings(options: Any, *names: str) -> dict[str, Any]:
+    """What the commands that resample hand on; warnings go to standard error."""
+    import logging
+
     from harness.report.progress import bars
 
     logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
-    settings = {name: getattr(options, name) for name in ("test", "resamples", "level", "seed")}
-    rows = compare(options.runs, baseline=options.baseline, **settings, progress=bars(not options.no_progress))
+    given = {name: getattr(options, name) for name in ("level", "resamples", "seed", *names)}
+    return {**given, "progress": bars(not options.no_progress)}
+
+
+def _print_json(**fields: Any) -> None:
+    import json
+
+    print(json.dumps({"schema": 1, **fields}, indent=2))
+
+
+def _compare(options: Any) -> None:
+    from dataclasses import asdict
+
+    from harness.api import compare
+    from harness.stats.ranking import rankings
+
+    chosen = ("test", "alternative", "correction", "method", "cross_check")
+    rows = compare(options.runs, baseline=options.baseline, scores=options.score, **_settings(options, *chosen))
+    ranked = rankings(rows)
     if options.json:
-        import json
-
-        fields = {"schema": 1, "test": options.test, "correction": "max-t", "level": options.level}
+        fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
         fields |= {"resamples": options.resamples, "seed": options.seed}
-        print(json.dumps({**fields, "comparisons": [asdict(row) for row in rows]}, indent=2))
+        fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
+        _print_json(**fields, rankings=[asdict(ranking) for ranking in ranked])
     else:
-        from harness.report.terminal import print_comparisons
+        from harness.report.comparisons import print_comparisons
 
-        print_comparisons(rows, options.level, options.test)
+        print_comparisons(rows, ranked, options.level, options.test, options.correction)
+
+
+def _power(options: Any) -> None:
+    from dataclasses import asdict
+
+    from harness.api import power
+
+    settings = _settings(options, "baseline", "difference", "power")
+    rows = power(options.runs, scores=options.score, **settings)
+    if options.json:
+        _print_json(level=options.level, power=options.power, rows=[asdict(row) for row in rows])
+    else:
+        from harness.report.comparisons import print_powers
+
+        print_powers(rows, options.power)
+
+
+def _best(options: Any) -> None:
+    from dataclasses import asdict
+
+    from harness.api import best
+
+    rows = best(options.runs, **_settings(options))
+    if options.json:
+        _print_json(level=options.level, rows=[asdict(row) for row in rows])
+    else:
+        from harness.report.comparisons import print_best
+
+        print_best(rows)
 
 
 def _score(options: Any) -> None:

@@ -30,6 +30,7 @@ class StatsConfig:
     level: float = 0.95
     method: str = "percentile"
     seed: int = 12345
+    strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
 
 
 @dataclass
@@ -81,10 +82,10 @@ def key(resolved: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------- plug-ins
 
 
-def build(target: str, options: Mapping[str, Any], where: str = "") -> Any:
+def build(target: str, options: Mapping[str, Any], where: str = "", shared: Iterable[str] = ()) -> Any:
     """Calls what `_target_` names with the options, after checking them; the only place where plug-ins are made."""
     made = locate(target, where)
-    return made(**checked(made, options, where or target))
+    return made(**checked(made, options, where or target, shared))
 
 
 def locate(target: str, where: str = "") -> Any:
@@ -99,15 +100,19 @@ def locate(target: str, where: str = "") -> Any:
         ) from None
 
 
-def checked(made: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The options, if they fit the signature; a whole number given for a text (`dataset.name=2024`) is its text."""
+def checked(made: Any, options: Mapping[str, Any], where: str, shared: Iterable[str] = ()) -> dict[str, Any]:
+    """The options, if they fit the signature; a whole number given for a text (`dataset.name=2024`) is its text.
+
+    `shared`: options of the place beside this plug-in's own, named where one is misspelt.
+    """
     parameters = inspect.signature(made).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return dict(options)
     for option in options:
         if option not in parameters:
+            valid = [*parameters, *shared]
             raise HarnessError(
-                f"{where}.{option} is not an option{nearest(option, parameters)}; {where} has: {', '.join(parameters)}"
+                f"{where}.{option} is not an option{nearest(option, valid)}; {where} has: {', '.join(valid)}"
             )
     for option, parameter in parameters.items():
         if parameter.default is parameter.empty and options.get(option, "???") == "???":

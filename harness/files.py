@@ -5,6 +5,10 @@ formats and deserve the same messages.
 
 Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the
 other characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files.
+
+Every format but .json, which is one value, is read as a stream. JSON is parsed by orjson, and what that refuses once
+more by the standard library, which accepts more (NaN) and says more about what is wrong; a whole number beyond 64 bits
+becomes a float, so an id that long belongs in quotes.
 """
 
 from __future__ import annotations
@@ -12,13 +16,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from harness.types import HarnessError
 
 TABULAR = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+BLOCK = 2**20
 csv.field_size_limit(2**31 - 1)  # the default of 128 KiB refuses a long document
 
 Row = tuple[str, dict[str, Any]]
@@ -28,6 +36,14 @@ Row = tuple[str, dict[str, Any]]
 def digest(value: Any) -> str:
     """Hash of a JSON value, the same for the same content in any key order."""
     return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
+
+
+def digest_all(values: Iterable[Any]) -> str:
+    """Hash of many JSON values in their order, a thousand encoded at a time."""
+    left, total = iter(values), hashlib.sha256()
+    while together := list(islice(left, 1000)):
+        total.update(_CANONICAL.encode(together).encode())
+    return total.hexdigest()
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
@@ -73,6 +89,8 @@ def existing(path: str | Path, what: str) -> Path:
 
 def text(value: Any, place: str, field: str) -> str:
     """The value, if it is a text that can be stored as UTF-8."""
+    if type(value) is str and value.isascii() and "\0" not in value:
+        return value
     if not isinstance(value, str):
         raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a string")
     fault = text_fault(value)
@@ -96,7 +114,21 @@ def text_fault(value: str) -> str | None:
 
 def read_lines(path: str | Path, what: str = "a text file") -> list[str]:
     """The lines of a UTF-8 text file."""
-    return [line for _, line in _lines(existing(path, what))]
+    return list(stream_lines(path, what))
+
+
+def stream_lines(path: str | Path, what: str = "a text file") -> Iterator[str]:
+    """The lines of a UTF-8 text file, one at a time."""
+    return (line for _, line in _lines(existing(path, what)))
+
+
+def count_lines(path: str | Path, what: str = "a text file") -> int:
+    """How many lines `stream_lines` gives, without decoding them."""
+    count, last = 0, b"\n"
+    with open(existing(path, what), "rb") as handle:
+        while block := handle.read(BLOCK):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
 
 
 def read_rows(path: str | Path, what: str, quoting: bool = True) -> Iterator[Row]:
@@ -113,6 +145,8 @@ def read_rows(path: str | Path, what: str, quoting: bool = True) -> Iterator[Row
 
 def identifier(value: Any, place: str, field: str) -> str:
     """An id as text; numbers are taken as they print."""
+    if type(value) is str and value and value.isascii() and "\0" not in value:
+        return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
@@ -140,27 +174,36 @@ def _kind(value: Any) -> str:
     return f"{type(value).__name__} {str(value)[:40]!r}" if not isinstance(value, str) else repr(value[:40])
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line number, text) of a UTF-8 file, without line ends."""
-    with open(path, "rb") as handle:
+def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(line number, bytes) of a UTF-8 file, line ends included, its byte order mark not."""
+    with open(path, "rb", buffering=BLOCK) as handle:
         for number, raw in enumerate(handle, start=1):
             if number == 1:
                 if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
                     raise HarnessError(f"{path} starts with a UTF-16 byte order mark; expected UTF-8")
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
-            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-            try:
-                line = raw.decode()
-            except UnicodeDecodeError as error:
-                byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
-                raise HarnessError(
-                    f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text"
-                ) from None
-            if "\0" in line:
-                raise HarnessError(
-                    f"{path} line {number} has a NUL character at position {line.index(chr(0)) + 1}; expected text"
-                )
-            yield number, line
+            yield number, raw
+
+
+def _line(path: Path, number: int, raw: bytes) -> str:
+    """The text of a line, without its end."""
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        line = raw.decode()
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
+        raise HarnessError(f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text") from None
+    if "\0" in line:
+        raise HarnessError(
+            f"{path} line {number} has a NUL character at position {line.index(chr(0)) + 1}; expected text"
+        )
+    return line
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(line number, text) of a UTF-8 file, without line ends."""
+    for number, raw in _raw_lines(path):
+        yield number, _line(path, number, raw)
 
 
 def _object(value: Any, place: str) -> dict[str, Any]:
@@ -170,27 +213,42 @@ def _object(value: Any, place: str) -> dict[str, Any]:
 
 
 def _jsonl(path: Path) -> Iterator[Row]:
-    for number, line in _lines(path):
-        if not line.strip():
-            continue
-        place = f"{path} line {number}"
+    head = f"{path} line "
+    for number, raw in _raw_lines(path):
+        place = head + str(number)
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise HarnessError(f"{place} is not JSON ({error}); expected one object a line") from None
-        yield place, _object(value, place)
+            value = orjson.loads(raw)
+        except ValueError:
+            line = _line(path, number, raw)
+            if not line.strip():
+                continue
+            value = _forgiving(line, place, "one object a line")
+        yield place, value if type(value) is dict else _object(value, place)
+
+
+def read_json(path: Path, expected: str = "a list of objects") -> Any:
+    """The value of a .json file."""
+    try:
+        return orjson.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except ValueError:
+        return _forgiving("\n".join(line for _, line in _lines(path)), str(path), expected)
 
 
 def _json(path: Path) -> Iterator[Row]:
-    try:
-        rows = json.loads("\n".join(line for _, line in _lines(path)))
-    except (ValueError, RecursionError) as error:
-        raise HarnessError(f"{path} is not JSON ({error}); expected a list of objects") from None
+    rows = read_json(path)
     if not isinstance(rows, list):
         raise HarnessError(f"{path} holds {_kind(rows)[:60]}; expected a list of objects")
     for number, value in enumerate(rows, start=1):
         place = f"{path} item {number}"
         yield place, _object(value, place)
+
+
+def _forgiving(content: str, place: str, expected: str) -> Any:
+    """What the standard library makes of JSON that orjson refused."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise HarnessError(f"{place} is not JSON ({error}); expected {expected}") from None
 
 
 def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
@@ -232,7 +290,7 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise HarnessError(f"{path} is not a Parquet file ({error})") from None
     number = 0
     with file:
-        batches = file.iter_batches()
+        batches = file.iter_batches(batch_size=4096)
         while True:
             try:
                 rows = next(batches).to_pylist()

@@ -23,8 +23,8 @@ PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "
 
 def manifest(
     result: RunResult,
-    examples: int,
-    repeats: int,
+    dataset: Mapping[str, Any],
+    system: Mapping[str, Any],
     config: Mapping[str, Any],
     keys: Mapping[str, str | None],
     digests: Mapping[str, str],
@@ -33,7 +33,8 @@ def manifest(
     started: str,
     earlier: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """What made the run. `keys` are those of the config, the system and the result, `digests` of the result's files.
+    """What made the run. `dataset` and `system`: more to tell of them; `keys` are those of the config, the system and
+    the result, `digests` of the result's files.
 
     MLflow runs of the folder's earlier results stay known.
     """
@@ -49,10 +50,11 @@ def manifest(
         "dataset": {
             "name": result.dataset,
             "key": result.dataset_key,
-            "examples": examples,
             "cluster": result.cluster,
+            "strata": result.strata,
+            **dataset,
         },
-        "system": {"name": result.system, "key": keys["system"], "repeats": repeats},
+        "system": {"name": result.system, "key": keys["system"], **system},
         "metrics": metrics,
         "health": result.health,
         "generation": dict(generation),

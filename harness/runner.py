@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from harness import manifest as made_by
 from harness.config import UNKEYED, build, masked
 from harness.health import health
 from harness.postprocess import Postprocess
-from harness.stats import intervals
+from harness.stats.estimation import Options, estimate
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
 from harness.store.cache import OutputCache
@@ -44,6 +46,8 @@ from harness.types import (
 log = logging.getLogger(__name__)
 RUNS = Path("runs")
 SHARED = RUNS / ".cache"
+Select = Callable[[Iterable[Example]], Iterator[Example]]
+"""Some of the examples, in their order."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,13 @@ class Job:
     metrics: Mapping[str, Metric]
     specs: Mapping[str, Mapping[str, Any]]
     """For each metric the `_target_` and options that made it, secrets masked."""
-    stats: Mapping[str, Any]
+    stats: Options
     tracker: Tracker
     key: str
     config: Mapping[str, Any] = field(default_factory=dict)
     """The composed config, secrets masked."""
+    select: Select = iter
+    """Which examples of the data set are evaluated, before `limit`."""
     name: str | None = None
     limit: int | None = None
     output_dir: str | None = None
@@ -103,9 +109,9 @@ def run(job: Job, progress: Progress) -> RunResult:
             if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
                 log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
         facts = original["generation"] if original else generation.facts(journal.content, raw, job.system.price)
-        told = made_by.manifest(
-            result, len(examples), job.system.repeats, job.config, keys, digests, facts, job.group, started, earlier
-        )
+        dataset = {"examples": len(examples), "about": masked(dict(job.dataset.about()))}
+        system = {"repeats": job.system.repeats}
+        told = made_by.manifest(result, dataset, system, job.config, keys, digests, facts, job.group, started, earlier)
         result.manifest.update(told)
         store.write(where, contents, yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True), told)
         with progress("logging", 0):
@@ -117,7 +123,7 @@ def run(job: Job, progress: Progress) -> RunResult:
 def prepared(job: Job, progress: Progress) -> tuple[list[Example], list[Example], dict[str, Metric]]:
     """(the examples, a row for each of them and repeat, the metrics for this data), after all checks."""
     with progress("reading", 0) as step:
-        examples, ids = read_examples(job.dataset, job.limit, whole=job.system.stored, advance=step.advance)
+        examples, ids = read_examples(job.dataset, job.limit, job.system.stored, step.advance, job.select)
     check_references(examples, job.metrics)
     metrics = fitted(job.metrics, examples)
     for metric in metrics.values():  # says now, not after hours of generation, that a model or tokenizer is missing
@@ -194,11 +200,9 @@ def scored(
     reusable = {**(store.stored_rows(job.source) if job.source else {}), **store.stored_rows(where)}
     statistics = statistics_of(metrics, rows, processed, reusable, progress)
     cluster = job.dataset.cluster
-    clusters = [row.metadata[cluster] for row in rows] if cluster else None
-    if cluster is None and job.system.repeats > 1:
-        clusters = [row.id for row in rows]  # repeats of an example are no examples of their own
-    with progress("resampling", job.stats["resamples"] * len(statistics)) as step:
-        scores = intervals.scores(list(statistics.values()), clusters, **job.stats, advance=step.advance)
+    failed = [i for i, output in enumerate(processed) if output.error is not None]
+    with progress("resampling", job.stats.resamples) as step:
+        scores = estimate(list(statistics.values()), rows, failed, cluster, job.stats, step.advance)
     finish = [output.info.get("finish") for output in raw]
     table = store.examples_table(rows, raw, processed, statistics, finish)
     result = RunResult(
@@ -209,8 +213,9 @@ def scored(
         scores=scores,
         statistics=statistics,
         examples=table.to_pandas(),
-        failed=sum(o.error is not None for o in processed),
+        failed=len(failed),
         cluster=store.metadata_name(cluster, scores) if cluster else None,
+        strata=store.metadata_name(job.stats.strata, scores) if job.stats.strata else None,
         path=where,
         health=health(rows, processed, finish),
     )
@@ -234,28 +239,35 @@ def _check_failed(job: Job, result: RunResult, where: Path) -> None:
 
 
 def read_examples(
-    dataset: Dataset, limit: int | None, whole: bool, advance: Advance
+    dataset: Dataset, limit: int | None, whole: bool, advance: Advance, select: Select = iter
 ) -> tuple[list[Example], list[str]]:
     """(the examples to evaluate, their ids or, if `whole`, those of the whole data set)."""
     if limit is not None and limit < 1:
         raise HarnessError(f"limit={limit}; expected at least 1")
-    examples: list[Example] = []
     ids: list[str] = []
-    for example in dataset.examples():
-        if not whole and len(examples) == limit:
-            break
-        ids.append(example.id)
-        if limit is None or len(examples) < limit:
-            examples.append(example)
-        advance(1)
+
+    def watched() -> Iterator[Example]:
+        for example in dataset.examples():
+            advance(1)
+            if whole:
+                ids.append(example.id)
+            yield example
+
+    rows = watched()
+    examples = list(islice(select(rows), limit))
+    if whole:
+        deque(rows, maxlen=0)
     if not examples:
-        raise HarnessError(f"the data set {dataset.name} is empty; expected at least one example")
-    return examples, ids
+        unfit = "has no example that dataset.filter, dataset.sample and dataset.shard leave"
+        found = "is empty" if next(dataset.examples(), None) is None else unfit
+        raise HarnessError(f"the data set {dataset.name} {found}; expected at least one example")
+    return examples, ids if whole else [example.id for example in examples]
 
 
 def dataset_key(examples: Sequence[Example]) -> str:
     """Hash of all rows in any order; runs are aligned by id."""
-    return files.digest(sorted(files.digest([e.id, e.source, e.references, e.metadata]) for e in examples))
+    by_id = sorted(examples, key=lambda e: e.id)
+    return files.digest_all([e.id, e.source, e.references, e.metadata] for e in by_id)
 
 
 def check_references(examples: Sequence[Example], metrics: Mapping[str, Metric]) -> None:

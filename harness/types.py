@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -104,6 +104,13 @@ class Score:
     signature: str
     higher_is_better: bool = True
     note: str | None = None
+    """Why there is no value, or why the interval deserves no trust."""
+    low_error: float | None = None
+    high_error: float | None = None
+    """Monte Carlo standard errors of the bounds: how far another seed would move them."""
+    if_worst: float | None = None
+    if_best: float | None = None
+    """Where examples failed: the estimate had they given nothing, and had they given a reference."""
 
     @property
     def headline(self) -> bool:
@@ -148,6 +155,31 @@ class Comparison:
     """`better`, `worse` or `not distinguishable`, by the adjusted p-value."""
     smallest_detectable: float | None
     """The difference that 80 % of such experiments would detect at this level."""
+    needed: int | None
+    """Units that would detect the difference seen with that power, were it the true one."""
+    standard_error: float | None
+    """Of the difference, from its bootstrap replicates."""
+    effect_size: float | None
+    """The difference over the standard deviation of a unit's contribution to it (Cohen's d for paired means)."""
+    won: float | None
+    tied: float | None
+    lost: float | None
+    """Shares of the examples on which the system was better, equal and worse; None where single ones have no score."""
+    p_t: float | None
+    p_wilcoxon: float | None
+    """For scores that are means over examples: the paired t-test and Wilcoxon's signed ranks, as a cross-check."""
+    higher_is_better: bool
+
+
+class Comparisons(list[Comparison]):
+    """The comparisons, and beside them those of the average over data sets."""
+
+    macro: list[Comparison]
+    """Where all systems ran on several data sets: each score averaged over the data sets, a family of its own."""
+
+    def __init__(self, rows: Iterable[Comparison] = (), macro: Iterable[Comparison] = ()) -> None:
+        super().__init__(rows)
+        self.macro = list(macro)
 
 
 @dataclass(frozen=True)
@@ -166,6 +198,8 @@ class RunResult:
     """Rows without an output to score."""
     cluster: str | None = None
     """The metadata field that names the cluster of an example, where the data has clusters."""
+    strata: str | None = None
+    """The metadata field within whose values examples are resampled, where that was asked for."""
     manifest: dict[str, Any] = field(default_factory=dict)
     path: Path | None = None
     health: dict[str, Any] = field(default_factory=dict)
@@ -194,15 +228,22 @@ setattr(RunResult, "examples", _Late("examples"))  # noqa: B010  pandas takes lo
 # ---------------------------------------------------------------- seams
 
 
-class Dataset(Protocol):
+class Dataset(ABC):
     """A source of examples."""
 
     name: str
     """Short, for run names: the file's stem, the data set's name on a hub."""
-    cluster: str | None
+    cluster: str | None = None
     """The metadata field by which examples belong together, or None."""
 
-    def examples(self) -> Iterator[Example]: ...
+    @abstractmethod
+    def examples(self) -> Iterator[Example]:
+        """The examples, as a stream in the data's order."""
+
+    def about(self) -> Mapping[str, str]:
+        """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
+        Asked for after the examples were read."""
+        return {}
 
 
 class System(ABC):
@@ -259,6 +300,10 @@ class Metric(ABC):
     """Names of the s scores; those with a dot are sub-scores."""
     higher_is_better: bool = True
     needs_references: bool = True
+    averaged: bool = False
+    """True where every score of the corpus is the mean of its examples' scores."""
+    bounds: tuple[float, float] | None = None
+    """The range of an example's headline scores, where there is one and the scores are means."""
     context: str = ""
     """Hash of what `fit` found: rows depend on it, though it is no part of the score's definition."""
     arrays: Arrays | None = None
@@ -291,6 +336,16 @@ class Metric(ABC):
     def score_weighted(self, weights: Array, rows: Array) -> Array:
         """Scores (r, s) under example weights (r, n); what is no function of a sum overrides this."""
         return self.score(weights @ rows)
+
+    def extremes(
+        self, references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> tuple[Array, Array] | None:
+        """Rows (n, k) of the worst and the best that examples could have given, for those that failed: by default of
+        empty outputs and of first references. None where that cannot be said."""
+        if not self.needs_references:
+            return None
+        best = [one[0] for one in references]
+        return self.statistics([""] * len(best), references, sources), self.statistics(best, references, sources)
 
     def definition(self) -> dict[str, str]:
         """What decides what the score is: by default a hash of all that the constructor kept under a public name.

@@ -102,6 +102,8 @@ def test_compare_of_stored_runs(files: Path) -> None:
     }  # fmt: skip
     assert (row["dataset"], row["baseline"], row["system"], row["n"]) == ("dev", "dev-bad", "dev-good", 4)
     assert row["difference"] > 0
+    assert {row["alternative"] for row in [answer]} == {"two-sided"}
+    assert (answer["macro_average"], answer["rankings"]) == ([], [])
     assert not imported_by(
         "import harness.cli; harness.cli.main(['compare', 'dev-bad', 'dev-good', '--json'])", files
     ) & {*HEAVY}  # fmt: skip
@@ -116,16 +118,38 @@ def test_compare_refuses_with_one_message(files: Path) -> None:
         ).returncode
         == 0
     )
+    assert harness("run", *LEXICAL, "system.path=bad.jsonl", "name=copy", cwd=files).returncode == 0
     for arguments, expected in (
         (("dev-good", "part"), "dev-good and part are runs on different data"),
         (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
         (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
         (("dev-good", "dev-good"), "the same run twice; expected at least 2"),
+        (("dev-good", "copy", "--score", "blue"), "no run has the score 'blue'; expected one of bleu, rouge1"),
+        (("dev-good", "copy", "--level", "95"), "level=95.0; expected a share between 0 and 1"),
     ):
         done = harness("compare", *arguments, cwd=files)
         assert done.returncode == 1
         assert expected in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_power_and_best_of_stored_runs(files: Path) -> None:
+    for name in ("good", "bad"):
+        assert harness("run", *LEXICAL, f"system.path={name}.jsonl", cwd=files).returncode == 0
+    told = harness("power", "dev-bad", "dev-good", "--difference", "5", "--score", "bleu", cwd=files)
+    assert told.returncode == 0, told.stderr
+    assert "dev: dev-good against dev-bad, n = 4 examples" in told.stdout
+    found = json.loads(harness("power", "dev-bad", "dev-good", "--difference", "5", "--json", cwd=files).stdout)
+    row = found["rows"][0]
+    assert (row["score"], row["difference"], row["n"]) == ("bleu", 5, 4)
+    assert row["needed"] == pytest.approx(4 * (row["smallest_detectable"] / 5) ** 2, abs=1)
+    told = harness("best", "dev-bad", "dev-good", cwd=files)
+    assert told.returncode == 0, told.stderr
+    assert "dev: the best of 2 runs, n = 4 examples" in told.stdout
+    rows = json.loads(harness("best", "dev-bad", "dev-good", "--json", cwd=files).stdout)["rows"]
+    assert [(row["score"], row["system"]) for row in rows] == [
+        (score, "dev-good") for score in ("bleu", "rouge1", "rouge2", "rougeL", "rougeLsum")
+    ]
 
 
 def test_ui_without_a_store(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ CHOICES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / gro
 NEEDED = {  # what the user must give (`???`), by choice
     "file": {"path": "dev.jsonl"},
     "text": {"references": ["ref.txt"]},
+    "wmt": {"testset": "wmt22", "langpair": "de-en"},
+    "mlflow": {"path": "support_qa"},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "predictions": {"path": "out.txt"},
     "python": {"python.function": "quality.py:adequacy"},

@@ -106,3 +106,31 @@ def test_text_refuses_what_cannot_be_stored() -> None:
 def test_digest_knows_content_not_order() -> None:
     assert files.digest({"a": 1, "b": [2, "é"]}) == files.digest({"b": [2, "é"], "a": 1})
     assert files.digest(["a", "b"]) != files.digest(["b", "a"])
+
+
+def test_digest_all_knows_order_content_and_where_one_ends() -> None:
+    rows = [["a", i] for i in range(2500)]
+    found = files.digest_all(rows)
+    assert found == files.digest_all(iter(rows))
+    for other in (rows[:-1], rows[::-1], [*rows[:-1], ["a", "2499"]], [rows]):
+        assert files.digest_all(other) != found
+
+
+def test_what_the_quick_parser_refuses_is_read_as_before(tmp_path: Path) -> None:
+    """NaN, an escaped lone surrogate, blank lines: the standard library's reading of JSON."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"x": NaN}\n  \n\n{"x": "\\ud800"}\n{"x": -Infinity, "é": 12345678901234567890}\n'
+    )
+    found = list(files.read_rows(tmp_path / "a.jsonl", "data"))
+    assert [place.rpartition(" ")[2] for place, _ in found] == ["1", "4", "5"]
+    assert str(found[0][1]["x"]) == "nan"
+    assert found[1][1] == {"x": "\ud800"}
+    assert found[2][1] == {"x": float("-inf"), "é": 12345678901234567890}
+    (tmp_path / "a.json").write_text('[{"x": NaN}, {"x": 1}]')
+    assert [place.rpartition(" ")[2] for place, _ in files.read_rows(tmp_path / "a.json", "data")] == ["1", "2"]
+
+
+@pytest.mark.parametrize("content", ["", "a", "a\n", "\n", "a\n\nb", "a\r\nb\r\n", "\ufeffa\nb\x0bc\u2028d"])
+def test_lines_are_counted_as_they_are_read(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.txt").write_text(content, encoding="utf-8", newline="")
+    assert files.count_lines(tmp_path / "a.txt") == len(files.read_lines(tmp_path / "a.txt"))

@@ -1,4 +1,4 @@
-"""The direction of imports: rooms know `types` and `files`, never each other; `runner`, `api` and `cli` tie them together."""
+"""The direction of imports: rooms know `types`, `files` and `rows`, never each other; `runner`, `api` and `cli` tie them together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "harness"
 ROOMS = ("datasets", "systems", "metrics", "stats", "store", "tracking", "report")
-LEAVES = {"harness.types", "harness.files"}
+LEAVES = {"harness.types", "harness.files", "harness.compiled", "harness.rows"}
 HEAVY = ("torch", "transformers", "datasets", "mlflow", "nltk", "numba", "ot", "sumy")
 
 
@@ -50,6 +50,10 @@ def test_files_imports_types_only() -> None:
     assert local(imported(PACKAGE / "files.py")) == {"harness.types"}
 
 
+def test_rows_imports_types_and_files_only() -> None:
+    assert local(imported(PACKAGE / "rows.py")) == {"harness.types", "harness.files"}
+
+
 def test_only_tracking_imports_mlflow() -> None:
     for path in PACKAGE.rglob("*.py"):
         names = {name.split(".")[0] for name in imported(path)}
@@ -65,7 +69,8 @@ def test_only_the_application_knows_hydra() -> None:
 def test_heavy_packages_are_imported_where_used_only() -> None:
     for path in PACKAGE.rglob("*.py"):
         names = {name.split(".")[0] for name in imported(path, top_level_only=True)}
-        if path.parent.name == "kernels":  # which is imported where used only
+        if "kernels" in (path.parent.name, path.stem) or path.stem == "compiled":  # imported where used only
             continue
         assert not names & set(HEAVY), path
-        assert "harness.metrics.kernels" not in imported(path, top_level_only=True), path
+        kernels = {"harness.metrics.kernels", "harness.stats.kernels", "harness.compiled"}
+        assert not kernels & imported(path, top_level_only=True), path

@@ -1,21 +1,23 @@
 """`dataset=file dataset.path=dev.jsonl`: a .jsonl, .json, .csv, .tsv or .parquet file.
 
 Fields `id`, `source` and `references` (a list, or one string), every other field kept as metadata. Where the columns
-have other names: `dataset.columns.source=article 'dataset.columns.references=[summary1,summary2]'`.
+have other names, or a field is to be put together: `dataset.columns.source=article
+'dataset.columns.references=[summary1,summary2]' 'dataset.columns.id="{{ doc }}-{{ line }}"'` (harness/rows.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from harness import files
-from harness.datasets.rows import columns_of, examples_of
-from harness.types import Example
+from harness.rows import Columns, examples_of
+from harness.types import Dataset, Example
 
 
-class FileDataset:
+class FileDataset(Dataset):
     def __init__(
         self,
         path: str,
@@ -24,7 +26,7 @@ class FileDataset:
         quoting: bool = True,
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
-        columns_of(columns)
+        Columns(columns)  # says now what is wrong with them
         self.path = Path(path)
         self.name = self.path.stem
         self.columns = columns
@@ -32,6 +34,6 @@ class FileDataset:
         self.quoting = quoting
 
     def examples(self) -> Iterator[Example]:
-        rows = files.read_rows(self.path, "a data file (dataset.path)", self.quoting)
+        rows = partial(files.read_rows, self.path, "a data file (dataset.path)", self.quoting)
         blank = self.path.suffix.lower() in (".csv", ".tsv")
         return examples_of(rows, self.columns, self.cluster, blank_is_absent=blank)

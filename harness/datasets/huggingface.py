@@ -1,37 +1,48 @@
 """`dataset=huggingface dataset.path=cnn_dailymail dataset.name=3.0.0 dataset.split=test`: through `datasets`.
 
-The path is a hub name, a folder of data files, or a folder written by `save_to_disk`.
+The path is a hub name, a folder of data files, or a folder written by `save_to_disk`. What was read is pinned in the
+manifest: the commit that the hub resolved `dataset.revision` to, or a hash of the data files. `dataset.streaming=true`
+reads a hub's files row by row as they arrive instead of downloading and converting all of them first.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from harness import files
-from harness.datasets.rows import columns_of, examples_of
-from harness.types import Example, HarnessError
+from harness.rows import Columns, examples_of
+from harness.types import Dataset, Example, HarnessError
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class HuggingFaceDataset:
+class HuggingFaceDataset(Dataset):
     def __init__(
         self,
         path: str,
         split: str,
         name: str | None = None,
         revision: str | None = None,
+        streaming: bool = False,
         columns: Mapping[str, Any] | None = None,
         cluster: str | None = None,
     ) -> None:
-        columns_of(columns)
+        Columns(columns)  # says now what is wrong with them
         self.path, self.config, self.split, self.revision = path, name, split, revision
+        self.streaming = streaming
         self.name = Path(path).name
         self.columns = columns
         self.cluster = cluster
+        self._about: dict[str, str] = {}
 
     def examples(self) -> Iterator[Example]:
-        return examples_of(self._rows(), self.columns, self.cluster)
+        return examples_of(self._rows, self.columns, self.cluster)
+
+    def about(self) -> Mapping[str, str]:
+        return self._about
 
     def _rows(self) -> Iterator[files.Row]:
         try:
@@ -42,20 +53,67 @@ class HuggingFaceDataset:
                 "expected this package with its extra: pip install '.[huggingface]' in a checkout"
             ) from None
         datasets.disable_progress_bars()
+        saved = any((Path(self.path) / name).exists() for name in ("state.json", "dataset_dict.json"))
         try:
-            if (Path(self.path) / "state.json").exists() or (Path(self.path) / "dataset_dict.json").exists():
-                loaded = datasets.load_from_disk(self.path)
-                if isinstance(loaded, datasets.DatasetDict):
-                    if self.split not in loaded:
-                        raise ValueError(f'Unknown split "{self.split}". Should be one of {list(loaded)}.')
-                    loaded = loaded[self.split]
-            else:
-                loaded = datasets.load_dataset(self.path, self.config, split=self.split, revision=self.revision)
+            loaded, sources, commit = self._saved() if saved else self._built()
         except Exception as error:  # datasets raises its own, its hub client's and plain errors alike
             where = f"dataset.path={self.path} dataset.name={self.config} dataset.split={self.split}"
             raise HarnessError(
                 f"{where} cannot be loaded: {str(error).strip() or type(error).__name__}; "
                 "expected a data set of the hub (while online), a folder of data files or one written by save_to_disk"
             ) from error
-        for number, row in enumerate(loaded, start=1):
+        self._about = _pins(sources, commit)
+        number = 0
+        rows = iter(loaded)
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except Exception as error:  # a file in the middle, a connection
+                raise HarnessError(
+                    f"{self.path} [{self.split}] cannot be read after row {number}: {str(error).strip()}"
+                ) from error
+            number += 1
             yield f"{self.path} [{self.split}] row {number}", dict(row)
+
+    def _saved(self) -> tuple[Any, list[str], str | None]:
+        """(rows, the files they come from, None)."""
+        import datasets
+
+        loaded = datasets.load_from_disk(self.path)
+        if isinstance(loaded, datasets.DatasetDict):
+            if self.split not in loaded:
+                raise ValueError(f'Unknown split "{self.split}". Should be one of {list(loaded)}.')
+            loaded = loaded[self.split]
+        return loaded, [one["filename"] for one in loaded.cache_files], None
+
+    def _built(self) -> tuple[Any, list[str], str | None]:
+        """(rows, the local files they come from, the hub's commit)."""
+        import datasets
+
+        builder = datasets.load_dataset_builder(self.path, self.config, revision=self.revision)
+        if self.streaming:
+            loaded = builder.as_streaming_dataset(split=self.split)
+        else:
+            builder.download_and_prepare()
+            loaded = builder.as_dataset(split=self.split)
+        given = builder.config.data_files or {}
+        sources = [str(one) for some in given.values() for one in some]
+        commit = builder.hash if builder.repo_id and COMMIT.fullmatch(builder.hash or "") else None
+        if COMMIT.fullmatch(self.revision or "") and commit != self.revision:  # offline, datasets takes what is cached
+            raise ValueError(f"what is cached is of the revision {commit}, not dataset.revision={self.revision}")
+        return loaded, [] if builder.repo_id else sources, commit
+
+
+def _pins(sources: list[str], commit: str | None) -> dict[str, str]:
+    """The commit of a hub, or the hash of local files by their names and contents."""
+    if commit is not None:
+        return {"revision": commit}
+    local = sorted(path for path in map(Path, sources) if path.is_file())
+    if not local:
+        return {}
+    return {
+        "files": str(len(local)),
+        "sha256": files.digest([[path.name, files.file_digest(path)] for path in local]),
+    }

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness import files
-from harness.types import Example, HarnessError
+from harness.types import Dataset, Example, HarnessError
 
 
-class TextDataset:
-    cluster: str | None = None
-
+class TextDataset(Dataset):
     def __init__(self, references: str | Sequence[str], source: str | None = None) -> None:
         self.references = [references] if isinstance(references, str) else list(references)
         self.source = source
@@ -24,13 +22,18 @@ class TextDataset:
 
     def examples(self) -> Iterator[Example]:
         paths = ([self.source] if self.source else []) + self.references
-        columns = [files.read_lines(path, "a text file of data set lines") for path in paths]
-        lengths = [len(column) for column in columns]
-        for path, length in zip(paths, lengths, strict=True):
-            if length != lengths[0]:
-                raise HarnessError(
-                    f"{path} has {length} lines, {paths[0]} has {lengths[0]}; expected the same number in each"
-                )
-        for number, line in enumerate(zip(*columns, strict=True), start=1):
+        for number, line in enumerate(aligned(paths), start=1):
             source, references = (line[0], line[1:]) if self.source else (None, line)
-            yield Example(str(number), source, tuple(references))
+            yield Example(str(number), source, references)
+
+
+def aligned(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Line by line of several files, after a check that they have the same number of lines."""
+    what = "a text file of data set lines"
+    lengths = [files.count_lines(path, what) for path in paths]
+    for path, length in zip(paths, lengths, strict=True):
+        if length != lengths[0]:
+            raise HarnessError(
+                f"{path} has {length} lines, {paths[0]} has {lengths[0]}; expected the same number in each"
+            )
+    yield from zip(*(files.stream_lines(path, what) for path in paths), strict=True)

@@ -43,6 +43,7 @@ CHUNK_TOKENS = 100_000
 class BertScore(Metric):
     name = "bertscore"
     version = 2
+    averaged = True
 
     def __init__(
         self,

@@ -54,6 +54,7 @@ class Grams(NamedTuple):
 
 class MoverScore(Metric):
     name = "moverscore"
+    averaged = True
     columns = ("moverscore", "count")
     score_names = ("moverscore",)
 

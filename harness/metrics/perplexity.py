@@ -39,6 +39,9 @@ class Perplexity(Metric):
     name = "perplexity"
     higher_is_better = False
 
+    def extremes(self, references: Sequence[Sequence[str]], sources: Sequence[str | None]) -> None:
+        return None  # an output can always be worse
+
     def __init__(
         self,
         model: str,

@@ -59,6 +59,7 @@ class UserMetric(Metric):
         self.columns = (*self.score_names, "count") if columns is None else tuple(columns)
         self.higher_is_better = higher_is_better
         self.needs_references = needs_references
+        self.averaged = columns is None
         for score in self.score_names:
             if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", score):
                 raise HarnessError(f"the score name {score!r}; expected letters, digits, _, - and single dots")
@@ -68,6 +69,9 @@ class UserMetric(Metric):
         for names in (self.score_names, self.columns):
             if len(set(names)) < len(names):
                 raise HarnessError(f"{name} has the columns {', '.join(names)}; expected distinct names")
+
+    def extremes(self, references: Sequence[Sequence[str]], sources: Sequence[str | None]) -> None:
+        return None  # nobody knows how the user's own code ranks outputs
 
     def rows_of(self, values: Sequence[Sequence[float]]) -> Array:
         """Rows from the numbers (n, s) of each example: missing where one of them is, which is said."""

@@ -36,6 +36,8 @@ PARTS = ("", ".precision", ".recall")
 
 class Rouge(Metric):
     name = "rouge"
+    averaged = True
+    bounds = (0.0, 1.0)
 
     def __init__(
         self,

@@ -41,6 +41,9 @@ def normalise(text: str) -> str:
 class _Squad(Metric):
     """The mean over examples of what the best reference gives."""
 
+    averaged = True
+    bounds = (0.0, 100.0)
+
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:

@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.types import Comparison, RunResult, Score
+from harness.types import RunResult, Score
 
 
 def console() -> Console:
@@ -39,7 +38,7 @@ def digits_of(scores: Mapping[str, Score], name: str) -> int:
     return 2 if any(abs(x or 0.0) >= 1.5 for s in family for x in (s.estimate, s.low, s.high)) else 4
 
 
-def _table(*columns: tuple[str, str], title: str | None = None) -> Table:
+def table(*columns: tuple[str, str], title: str | None = None) -> Table:
     table = Table(box=None, title=title, title_justify="left", title_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for name, justify in columns:
         table.add_column(name, justify=justify, no_wrap=True, header_style="dim")  # type: ignore[arg-type]
@@ -52,21 +51,40 @@ def interval(score: Score, digits: int) -> str:
     return f"[{number(score.low, digits)}, {number(score.high, digits)}]"
 
 
+def _error(score: Score, digits: int) -> str:
+    """The Monte Carlo error of the worse bound: how far another seed would move it."""
+    errors = [error for error in (score.low_error, score.high_error) if error is not None]
+    return f"±{max(errors):.{digits + 1 if digits else 0}f}" if errors else ""
+
+
+def _extremes(score: Score, digits: int) -> str:
+    if score.if_worst is None or score.if_best is None:
+        return "n/a"
+    return f"{number(score.if_worst, digits)} … {number(score.if_best, digits)}"
+
+
 def print_run(run: RunResult, scores: bool = True) -> None:
     """The score table of one run, where it is kept and where it was logged."""
     out = console()
     some = next(iter(run.scores.values()))
     failed = f", {run.failed} failed" if run.failed else ""
     units = f", clustered by {run.cluster}" if run.cluster else ""
-    table = _table(("score", "left"), ("estimate", "right"), (f"{some.level:.0%} interval", "left"))
+    moved = any(score.if_worst is not None for score in run.scores.values())
+    noted = any(score.note and score.low is not None for score in run.scores.values())
+    shown = table(
+        ("score", "left"), ("estimate", "right"), (f"{some.level:.0%} interval", "left"), ("MC error", "right"),
+        *([("had the failed ones been worst … best", "left")] if moved else []), *([("", "left")] if noted else []),
+    )  # fmt: skip
     for name, score in run.scores.items():
         digits = digits_of(run.scores, name)
+        more = [_extremes(score, digits)] if moved else []
+        more += [score.note or "" if score.low is not None else ""] if noted else []
+        cells = (number(score.estimate, digits), interval(score, digits), _error(score, digits))
         style = None if score.headline else "dim"
-        shown = name if score.headline else f"  {name}"
-        table.add_row(shown, number(score.estimate, digits), interval(score, digits), style=style)
+        shown.add_row(name if score.headline else f"  {name}", *cells, *more, style=style)
     out.print(Text.assemble((run.name, "bold"), f"  {_count(run)}{failed}{units}"), soft_wrap=True)
     if scores:
-        out.print(table)
+        out.print(shown)
     if run.health:
         out.print(f"outputs     {_health(run.health)}", soft_wrap=True)
         for warning in run.health["warnings"]:
@@ -99,7 +117,7 @@ def print_dry_run(found: Sequence[Mapping[str, Any]]) -> None:
     counted |= {"generate": "to generate", "input_tokens": "tokens in", "output_tokens": "tokens out"}
     priced = any(one["cost"] is not None for one in found)
     heads = [*counted.values(), "time", *(["cost"] if priced else [])]
-    table = _table(("run", "left"), *((head, "right") for head in heads))
+    shown = table(("run", "left"), *((head, "right") for head in heads))
     total: dict[str, Any] = {
         field: None if any(one[field] is None for one in found) else sum(one[field] for one in found)
         for field in (*counted, "seconds", "cost")
@@ -109,20 +127,20 @@ def print_dry_run(found: Sequence[Mapping[str, Any]]) -> None:
         cells.append("unknown" if one["seconds"] is None else str(timedelta(seconds=round(one["seconds"]))))
         if priced:
             cells.append("unknown" if one["cost"] is None else f"{one['cost']:.2f}")
-        table.add_row(name, *cells)
+        shown.add_row(name, *cells)
     out = console()
-    out.print(table)
+    out.print(shown)
     out.print("A dry run: nothing was generated or written. Tokens, time and cost are estimates.", style="dim")
 
 
 def print_cache(folder: str, outputs: Any, systems: Mapping[str, Any], arrays: Any) -> None:
     """How full the shared caches are, outputs by system."""
-    table = _table(("in " + folder, "left"), ("entries", "right"), ("size", "right"), ("least recently used", "left"))
+    shown = table(("in " + folder, "left"), ("entries", "right"), ("size", "right"), ("least recently used", "left"))
     named = [("outputs", outputs), *((f"  {name}", one) for name, one in systems.items()), ("embeddings", arrays)]
     for name, one in named:
         used = datetime.fromtimestamp(one.oldest).strftime("%Y-%m-%d %H:%M") if one.oldest else ""
-        table.add_row(name, f"{one.entries:,}", _size(one.size), used)
-    console().print(table)
+        shown.add_row(name, f"{one.entries:,}", _size(one.size), used)
+    console().print(shown)
 
 
 def _size(size: int) -> str:
@@ -142,8 +160,8 @@ def print_summary(runs: Sequence[RunResult]) -> None:
         level = next(iter(some[0].scores.values())).level
         names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
         title = f"{shown}, {level:.0%} intervals"
-        wide = _table(("system", "left"), *((name, "right") for name in names), title=title)
-        long = _table(("system", "left"), ("score", "left"), ("estimate", "right"), ("interval", "left"), title=title)
+        wide = table(("system", "left"), *((name, "right") for name in names), title=title)
+        long = table(("system", "left"), ("score", "left"), ("estimate", "right"), ("interval", "left"), title=title)
         for run in some:
             cells = [_cells(run, name) for name in names]
             wide.add_row(run.system, *(estimate for estimate, _ in cells))
@@ -165,72 +183,3 @@ def _cells(run: RunResult, name: str) -> tuple[str, str]:
 
 def print_compare_command(folders: Sequence[Path]) -> None:
     console().print(f"compare  {shlex.join(['harness', 'compare', *map(str, folders)])}", soft_wrap=True)
-
-
-def print_comparisons(rows: Sequence[Comparison], level: float, test: str) -> None:
-    """A table and a sentence for each pair of systems."""
-    out = console()
-    for dataset, on_one in groupby(rows, key=lambda r: r.dataset):
-        some = list(on_one)
-        out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"), soft_wrap=True)
-        for (system, baseline), pair in groupby(some, key=lambda r: (r.system, r.baseline)):
-            found = list(pair)
-            out.print(Text(f"\n{system} against {baseline}", "bold"), soft_wrap=True)
-            table = _table(
-                ("score", "left"), ("difference", "right"), (f"{level:.0%} interval", "left"), ("p", "right"),
-                ("p adj.", "right"), ("verdict", "left"),
-            )  # fmt: skip
-            for row in found:
-                digits = _digits(row)
-                style = {"better": "green", "worse": "red"}.get(row.verdict, "")
-                difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
-                bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
-                cells = (row.score, difference, bounds, _p(row.p_value), _p(row.p_adjusted))
-                table.add_row(*cells, Text(row.verdict, style))
-            out.print(table)
-            out.print(sentence(found), soft_wrap=True)
-        out.print()
-    out.print("Intervals are unadjusted; p adj.: step-down max-T over all rows; verdicts follow it.", style="dim")
-
-
-def _units(rows: Sequence[Comparison]) -> str:
-    counts = sorted({row.n for row in rows})
-    shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    excluded = max(row.excluded for row in rows)
-    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} examples excluded" if excluded else "")
-
-
-def _digits(row: Comparison) -> int:
-    return 2 if max(abs(row.baseline_estimate or 0), abs(row.system_estimate or 0)) >= 1.5 else 4
-
-
-def _p(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.4f}"
-
-
-def sentence(rows: Sequence[Comparison]) -> str:
-    """Who is better, in words.
-
-    One of: `A is better than B on x and y.`, `A and B cannot be told apart on x (smallest detectable difference 0.8).`
-    """
-    first = rows[0]
-    parts = []
-    for verdict in ("better", "worse"):
-        scores = [row.score for row in rows if row.verdict == verdict]
-        if scores:
-            parts.append(f"{verdict} than {first.baseline} on {_and(scores)}")
-    unclear = [row for row in rows if row.verdict == "not distinguishable"]
-    said = f"{first.system} is {' and '.join(parts)}" if parts else ""
-    if not unclear:
-        return f"{said}."
-    reach = _and([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
-    if not parts:
-        return (
-            f"{first.system} and {first.baseline} cannot be told apart; "
-            f"smallest detectable difference at n = {first.n}: {reach}."
-        )
-    return f"{said}; not distinguishable on the rest (smallest detectable difference at n = {first.n}: {reach})."
-
-
-def _and(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -1,204 +1,416 @@
 """Paired comparison of systems on the same examples.
 
-For each headline score the difference to a baseline gets a bootstrap interval and a two-sided p-value, from the same
-resamples for all systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences.
+For each headline score the difference to a baseline gets a bootstrap interval and a p-value, from the same resamples
+for all systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences.
 `randomization`: outputs of the two systems are swapped at random, p = (1 + #{|d*| >= |d|}) / (R + 1), by exact
-enumeration where there are no more than R ways to swap. Identical systems get p = 1 either way. P-values are adjusted
-over the whole family (scores x systems x data sets) by the step-down max-T of Westfall and Young (1993) on the shared
-resamples; verdicts follow the adjusted ones.
+enumeration where there are no more than R ways to swap. One-sided tests leave the bars away. Identical systems get
+p = 1 either way. P-values are adjusted over the whole family (scores x systems x data sets); verdicts follow the
+adjusted ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
+from itertools import islice
 
 import numpy as np
 
-from harness.stats.intervals import check_options, interval, number
-from harness.stats.resampling import Codes, Sample, chunks, cluster_codes, draws, generator, quiet_single_thread
-from harness.types import Advance, Array, Comparison, HarnessError, RunResult, nothing
+from harness.stats.corrections import ALTERNATIVES, CORRECTIONS, benjamini_hochberg, holm, max_t, share
+from harness.stats.intervals import check_options, interval, number, spread
+from harness.stats.power import needed, smallest_detectable
+from harness.stats.resampling import (
+    BLOCK,
+    Design,
+    Kept,
+    Sample,
+    counts,
+    quiet_single_thread,
+    replicates,
+    resampled,
+    swapped_all,
+)
+from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, RunResult, Statistics, nothing
 
+log = logging.getLogger(__name__)
 TESTS = ("bootstrap", "randomization")
-POWER = 0.8
+METHODS = ("percentile", "basic", "bca", "normal")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compare."""
+
+    test: str = "bootstrap"
+    resamples: int = 10_000
+    level: float = 0.95
+    seed: int = 12345
+    method: str = "percentile"
+    """Of the intervals of differences."""
+    alternative: str = "two-sided"
+    """`better` or `worse`: a one-sided test of the system against the baseline."""
+    correction: str = "max-t"
+    scores: tuple[str, ...] | None = None
+    """The headline scores of the family; all where None."""
+    cross_check: bool = False
+    """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
+
+    def check(self) -> None:
+        check_options(self.resamples, self.level, "percentile", self.seed)
+        choices = {
+            "test": TESTS,
+            "method": METHODS,
+            "alternative": ALTERNATIVES,
+            "correction": CORRECTIONS,
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise HarnessError(f"{name}={getattr(self, name)}; expected one of {', '.join(known)}")
+        if self.resamples == 0:
+            raise HarnessError("resamples=0; expected 2 or more for a comparison")
+
+    @property
+    def sides(self) -> int:
+        return 2 if self.alternative == "two-sided" else 1
+
+    def statistic(self, differences: Array, higher_is_better: bool) -> Array:
+        """What speaks against the null hypothesis, from differences of any shape."""
+        if self.alternative == "two-sided":
+            return np.abs(differences)
+        return differences if (self.alternative == "better") == higher_is_better else -differences
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A comparison before its correction, with its draws."""
+
+    row: Comparison
+    systems: tuple[str, str]
+    drawn: Array
+    """(resamples,) replicates of the difference."""
+    null: Array
+    """(resamples,) differences under the null hypothesis; all of them where these are fewer."""
+    exact: bool
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two systems on one metric and the same units; examples that failed in either are left out of both."""
+    """Two systems on one metric and the same units; rows that are missing in either are left out of both."""
 
     baseline: RunResult
     system: RunResult
+    name: str
     before: Sample
     after: Sample
     n: int
     excluded: int
-
-    def differences(self, weights: Array) -> Array:
-        """(r, s) from weights (r, units)."""
-        return np.asarray(self.after.scores(weights) - self.before.scores(weights))
-
-    def swapped(self, swaps: Array) -> Array:
-        """Differences (r, s) after exchanging the outputs of the units marked in swaps (r, units)."""
-        a, b, metric = self.before.rows, self.after.rows, self.after.metric
-        if self.after.summable:
-            moved = swaps @ (a - b)
-            return np.asarray(metric.score(b.sum(0) + moved) - metric.score(a.sum(0) - moved))
-        marks = swaps[:, self.after.members, None].astype(bool)
-        one = np.ones((1, len(a)))
-        pairs = ((np.where(mark, a, b), np.where(mark, b, a)) for mark in marks)
-        return np.concatenate([metric.score_weighted(one, x) - metric.score_weighted(one, y) for x, y in pairs])
+    keep: Kept
 
 
 def compare(
-    groups: Sequence[Sequence[tuple[RunResult, RunResult]]],
-    test: str = "bootstrap",
-    resamples: int = 10_000,
-    level: float = 0.95,
-    seed: int = 12345,
-    advance: Advance = nothing,
-) -> list[Comparison]:
+    groups: Sequence[Sequence[tuple[RunResult, RunResult]]], options: Options, advance: Advance = nothing
+) -> Comparisons:
     """Compares (baseline, system) pairs, grouped by data; the runs of a group hold the same examples in one order.
 
-    `advance` is told of resamples done, `resamples` for each group.
+    `advance` is told of resamples done, `options.resamples` for each group.
     """
-    check_options(resamples, level, "percentile", seed)
-    if test not in TESTS:
-        raise HarnessError(f"the test {test!r} is not known; expected one of {', '.join(TESTS)}")
-    if resamples == 0:
-        raise HarnessError("resamples=0; expected 2 or more for a comparison")
-    found = [one for group in groups for one in _group(group, test, resamples, level, seed, advance)]
-    adjusted = max_t([row.difference or 0.0 for row, _, _ in found], np.array([null for _, null, _ in found]).T)
-    return [_judged(row, p, upward, level) for (row, _, upward), p in zip(found, adjusted, strict=True)]
+    options.check()
+    _check_scores(groups, options)
+    found = [_group(group, options, advance) for group in groups]
+    rows = _corrected([one for group in found for one in group], options)
+    return Comparisons(rows, _corrected(_macro(found, options), options))
 
 
-def _group(
-    group: Sequence[tuple[RunResult, RunResult]],
-    test: str,
-    resamples: int,
-    level: float,
-    seed: int,
-    advance: Advance,
-) -> list[tuple[Comparison, Array, bool]]:
-    """Unadjusted comparisons on one data set, each with its draws (resamples,) under the null hypothesis and whether
-    higher is better."""
+def _check_scores(groups: Sequence[Sequence[tuple[RunResult, RunResult]]], options: Options) -> None:
+    known = dict.fromkeys(
+        score
+        for group in groups
+        for _, run in group
+        for one in run.statistics.values()
+        for score in one.metric.score_names
+    )
+    for score in options.scores or ():
+        if score not in known:
+            raise HarnessError(f"no run has the score {score!r}; expected one of {', '.join(_headline(known))}")
+        if "." in score:
+            raise HarnessError(f"{score} is a sub-score, which gets an interval only; expected {score.split('.')[0]}")
+
+
+def _headline(scores: Iterable[str]) -> list[str]:
+    return [score for score in scores if "." not in score]
+
+
+def _group(group: Sequence[tuple[RunResult, RunResult]], options: Options, advance: Advance) -> list[_Found]:
+    """Uncorrected comparisons on one data set."""
     first = group[0][0]
-    codes = cluster_codes(first.examples[first.cluster].tolist() if first.cluster else None)
-    unit = "examples" if codes is None else f"clusters by {first.cluster}"
-    pairs = [_pair(baseline, system, name, codes, unit) for baseline, system in group for name in system.statistics]
-    units = pairs[0].after.units
+    design = Design.of_run(first)
+    samples: dict[tuple[int, bytes], Sample] = {}  # a system's rows are resampled once for all its pairs
+    pairs = [_pair(a, b, name, design, samples) for a, b in group for name in b.statistics]
     purpose = f"comparison {first.dataset_key}"
-    drawn: list[list[Array]] = [[] for _ in pairs]
+    unique = list(samples.values())
+    drawn = dict(
+        zip(map(id, unique), replicates(unique, options.resamples, options.seed, purpose, advance), strict=True)
+    )
     with quiet_single_thread():
-        for counts in draws(units, resamples, seed, purpose):
-            for part, pair in zip(drawn, pairs, strict=True):
-                part.append(pair.differences(counts))
-            advance(len(counts))
-        whole = np.ones((1, units))
-        observed = [pair.differences(whole)[0] for pair in pairs]
-        replicates = [np.concatenate(part) for part in drawn]
-        exact = None
-        if test == "bootstrap":
-            null = [part - seen for part, seen in zip(replicates, observed, strict=True)]
-        else:
-            null = _swaps(pairs, units, resamples, seed, purpose)
-            exact = 2**units if _enumerable(units, resamples) else None
-    reach = NormalDist().inv_cdf((1 + level) / 2) + NormalDist().inv_cdf(POWER)
-    found: list[tuple[Comparison, Array, bool]] = []
-    for pair, replicate, seen, under_null in zip(pairs, replicates, observed, null, strict=True):
-        lows, highs = interval(replicate, seen, level, "percentile")
-        for i, score in enumerate(pair.after.metric.score_names):
-            if "." in score:
-                continue
-            comparison = Comparison(
-                dataset=first.dataset,
-                baseline=pair.baseline.name,
-                system=pair.system.name,
-                score=score,
-                n=pair.n,
-                unit=unit,
-                excluded=pair.excluded,
-                baseline_estimate=number(pair.before.scores(whole)[0, i]),
-                system_estimate=number(pair.after.scores(whole)[0, i]),
-                difference=number(seen[i]),
-                low=number(lows[i]),
-                high=number(highs[i]),
-                p_value=_p(under_null[:, i], float(seen[i]), exact) if np.isfinite(seen[i]) else None,
-                p_adjusted=None,
-                verdict="not distinguishable",
-                smallest_detectable=number(reach * float(np.nanstd(replicate[:, i]))),
-            )
-            found.append((comparison, under_null[:, i], pair.after.metric.higher_is_better))
+        estimates = {id(sample): sample.estimate() for sample in unique}
+        exact = options.test == "randomization" and design.units < 63 and 2**design.units <= options.resamples
+        marked = {} if options.test == "bootstrap" else _marked(unique, design, options, purpose, exact)
+        known = {id(one): one for a, b in group for run in (a, b) for one in run.statistics.values()}
+        examples = {key: one.metric.score_examples(one.rows) for key, one in known.items()}
+        found: list[_Found] = []
+        for pair in pairs:
+            differences = drawn[id(pair.after)] - drawn[id(pair.before)]
+            before, after = estimates[id(pair.before)], estimates[id(pair.after)]
+            if options.test == "bootstrap":
+                null = differences - (after - before)
+            elif pair.after.summable:
+                null = _swapped(pair, marked[id(pair.before)], marked[id(pair.after)])
+            else:
+                null = _exchanged(pair, options, purpose, exact)
+            scored = [examples[id(run.statistics[pair.name])][pair.keep] for run in (pair.baseline, pair.system)]
+            found += _rows(pair, design, before, after, differences, null, scored, exact, options)
     return found
 
 
-def _pair(baseline: RunResult, system: RunResult, name: str, codes: Codes | None, unit: str) -> _Pair:
+def _pair(
+    baseline: RunResult, system: RunResult, name: str, design: Design, samples: dict[tuple[int, bytes], Sample]
+) -> _Pair:
     before, after = baseline.statistics[name], system.statistics[name]
     keep = np.asarray(~(np.isnan(before.rows).any(1) | np.isnan(after.rows).any(1)))
-    n = int(keep.sum()) if codes is None else len(set(codes[keep].tolist()))
+    n = len(np.unique(design.members[keep]))
     if n < 2:
         raise HarnessError(
-            f"{baseline.name} and {system.name} share {n} {unit} with {name} scores; expected at least 2 to compare"
+            f"{baseline.name} and {system.name} share {n} {design.label} with {name} scores; "
+            "expected at least 2 to compare"
         )
-    paired = [Sample(one.metric, one.rows, codes, keep) for one in (before, after)]
-    return _Pair(baseline, system, paired[0], paired[1], n, int((~keep).sum()))
+
+    def sample(one: Statistics) -> Sample:
+        key = (id(one), keep.tobytes())
+        if key not in samples:
+            samples[key] = Sample(one.metric, one.rows, design, keep)
+        return samples[key]
+
+    return _Pair(baseline, system, name, sample(before), sample(after), n, int((~keep).sum()), keep)
 
 
-def _swaps(pairs: Sequence[_Pair], n: int, resamples: int, seed: int, purpose: str) -> list[Array]:
-    """Differences under random swaps, or under all of them where there are no more than `resamples`."""
-    parts: list[list[Array]] = [[] for _ in pairs]
-    if _enumerable(n, resamples):
-        codes = np.arange(resamples) % 2**n  # all ways to swap, over and over
-        masks = ((codes[:, None] >> np.arange(n)) & 1).astype(np.float64)
-        return [pair.swapped(masks) for pair in pairs]
-    for index, size, used in chunks(n, resamples):
-        masks = generator(seed, purpose + " swaps", index).integers(0, 2, size=(size, n)).astype(np.float64)[:used]
-        for part, pair in zip(parts, pairs, strict=True):
-            part.append(pair.swapped(masks))
-    return [np.concatenate(part) for part in parts]
+def _rows(
+    pair: _Pair,
+    design: Design,
+    before: Array,
+    after: Array,
+    differences: Array,
+    null: Array,
+    scored: Sequence[Array],
+    exact: bool,
+    options: Options,
+) -> Iterable[_Found]:
+    metric = pair.after.metric
+    chosen = [score for score in _headline(metric.score_names) if options.scores is None or score in options.scores]
+    tested = [metric.score_names.index(score) for score in chosen]
+    if not tested:
+        return
+    seen, differences = (after - before)[tested], differences[:, tested]
+    left_out = None
+    if options.method == "bca":
+        left_out = (pair.after.left_out() - pair.before.left_out())[:, tested]
+    lows, highs = interval(differences, seen, options.level, options.method, left_out)
+    errors = spread(differences)
+    for j, i in enumerate(tested):
+        difference, error, under_null = float(seen[j]), float(errors[j]), null[:, i]
+        gains = scored[1][:, i] - scored[0][:, i]
+        against = options.statistic(np.array(difference), metric.higher_is_better)
+        p_value = share(options.statistic(under_null, metric.higher_is_better), float(against), exact)
+        checks = _cross_checks(gains, options) if options.cross_check and _is_mean(pair, design) else (None, None)
+        row = Comparison(
+            dataset=pair.baseline.dataset,
+            baseline=pair.baseline.name,
+            system=pair.system.name,
+            score=metric.score_names[i],
+            n=pair.n,
+            unit=design.label,
+            excluded=pair.excluded,
+            baseline_estimate=number(before[i]),
+            system_estimate=number(after[i]),
+            difference=number(difference),
+            low=number(lows[j]),
+            high=number(highs[j]),
+            p_value=p_value if np.isfinite(difference) else None,
+            p_adjusted=None,
+            verdict="not distinguishable",
+            smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
+            needed=_needed(pair.n, error, difference, options),
+            standard_error=number(error),
+            effect_size=number(difference / (error * np.sqrt(pair.n))) if error > 0 else None,
+            **_shares(gains if metric.higher_is_better else -gains),
+            p_t=checks[0],
+            p_wilcoxon=checks[1],
+            higher_is_better=metric.higher_is_better,
+        )
+        yield _Found(row, (pair.baseline.system, pair.system.system), differences[:, j], under_null, exact)
 
 
-def _enumerable(n: int, resamples: int) -> bool:
-    return n < 63 and 2**n <= resamples
+def _needed(n: int, error: float, difference: float, options: Options) -> int | None:
+    if not np.isfinite(error) or not np.isfinite(difference) or difference == 0:
+        return None
+    return needed(n, error, difference, options.level, sides=options.sides)
 
 
-def _p(null: Array, difference: float, exact: int | None) -> float:
-    """Two-sided p-value; `exact`: the first so many draws are all there are, the identity among them."""
-    if exact is not None:
-        return float(np.count_nonzero(_reaches(np.abs(null[:exact]), abs(difference))) / exact)
-    null = null[~np.isnan(null)]
-    return float((1 + np.count_nonzero(_reaches(np.abs(null), abs(difference)))) / (1 + len(null)))
+def _shares(gains: Array) -> dict[str, float | None]:
+    """Shares of examples won, tied and lost, from gains (n,); rounding errors are ties."""
+    gains = gains[~np.isnan(gains)]
+    if len(gains) == 0:
+        return dict.fromkeys(("won", "tied", "lost"))
+    slack = 1e-12 * max(1.0, float(np.abs(gains).max()))
+    won, lost = float((gains > slack).mean()), float((gains < -slack).mean())
+    return {"won": won, "tied": float((np.abs(gains) <= slack).mean()), "lost": lost}
 
 
-def _reaches(values: Array, bound: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """values >= bound, rounding errors of equal sums aside."""
-    slack = 1e-12 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
-    return np.asarray(values >= bound - slack)
+def _is_mean(pair: _Pair, design: Design) -> bool:
+    """Whether textbook tests for means of independent examples apply."""
+    return pair.after.metric.averaged and design.label == "examples" and design.repeats == 1
 
 
-def max_t(differences: Sequence[float], nulls: Array) -> list[float]:
-    """Step-down max-T p-values (Westfall and Young 1993, algorithm 2.8) from null draws (resamples, hypotheses)."""
-    nulls = np.nan_to_num(np.abs(nulls))
-    spread = np.sqrt((nulls**2).mean(0))
-    scale = np.where(spread > 0, spread, 1.0)
-    observed = np.where(spread > 0, np.abs(differences) / scale, np.where(np.abs(differences) > 0, np.inf, 0.0))
-    scaled = nulls / scale
-    order = np.argsort(-observed, kind="stable")
-    p_values = np.ones(len(order))
-    largest = np.zeros(len(nulls))
-    for j in order[::-1]:  # from the smallest statistic up, keeping the running maximum
-        largest = np.maximum(largest, scaled[:, j])
-        p_values[j] = (1 + np.count_nonzero(_reaches(largest, observed[j]))) / (1 + len(nulls))
-    highest = 0.0
-    for j in order:
-        highest = p_values[j] = max(highest, p_values[j])
-    return [float(p) for p in p_values]
+def _cross_checks(gains: Array, options: Options) -> tuple[float, float]:
+    """p of the paired t-test and of Wilcoxon's signed ranks, ties as Pratt has them."""
+    import scipy.stats
+
+    sides = {"two-sided": "two-sided", "better": "greater", "worse": "less"}[options.alternative]
+    if not gains.any():
+        return 1.0, 1.0
+    with np.errstate(all="ignore"):
+        t = scipy.stats.ttest_1samp(gains, 0.0, alternative=sides).pvalue
+        wilcoxon = scipy.stats.wilcoxon(gains, alternative=sides, zero_method="wilcox", method="approx").pvalue
+    return float(t), float(wilcoxon)
 
 
-def _judged(row: Comparison, p_adjusted: float, higher_is_better: bool, level: float) -> Comparison:
-    p_adjusted = max(p_adjusted, row.p_value or 0.0)
+# ---------------------------------------------------------------- randomisation
+
+
+def _marked(samples: Sequence[Sample], design: Design, options: Options, purpose: str, exact: bool) -> dict[int, Array]:
+    """Sums (resamples, k) of the rows whose outputs are to be swapped, the same units for all systems."""
+    summable = [sample for sample in samples if sample.summable]
+    rows = [sample.rows for sample in summable]
+    if exact:
+        sums = swapped_all(rows, design.units)
+    else:
+        sums = resampled(rows, design, options.resamples, options.seed, purpose + " swaps", flips=True)
+    return {id(sample): total for sample, total in zip(summable, sums, strict=True)}
+
+
+def _swapped(pair: _Pair, of_before: Array, of_after: Array) -> Array:
+    """Differences (resamples, s) after the swaps: what is marked goes from each system to the other."""
+    moved = of_before - of_after
+    once = np.ones((len(moved), pair.after.design.repeats))
+    after = pair.after.scores(pair.after.rows.sum(0) + moved, once)
+    return np.asarray(after - pair.before.scores(pair.before.rows.sum(0) - moved, once))
+
+
+def _exchanged(pair: _Pair, options: Options, purpose: str, exact: bool) -> Array:
+    """The same for what is no function of a sum: its rows are exchanged."""
+    a, b = pair.before, pair.after
+    one = np.ones((1, len(a.rows)))
+
+    def difference(mark: Array) -> Array:
+        swap = mark[a.members, None] > 0
+        x, y = np.where(swap, a.rows, b.rows), np.where(swap, b.rows, a.rows)
+        return np.asarray(b.metric.score_weighted(one, x)[0] - a.metric.score_weighted(one, y)[0])
+
+    if exact:
+        return np.array([difference(mark) for mark in swapped_all([np.eye(a.design.units)], a.design.units)[0]])
+    blocks = range(-(-options.resamples // BLOCK))
+    marks = (mark for i in blocks for mark in counts(a.design, options.seed, purpose + " swaps", i, flips=True))
+    return np.array([difference(mark) for mark in islice(marks, options.resamples)])
+
+
+# ---------------------------------------------------------------- the family
+
+
+def _corrected(found: Sequence[_Found], options: Options) -> list[Comparison]:
+    """The rows with adjusted p-values over all of them, and their verdicts."""
+    plain = [1.0 if one.row.p_value is None else one.row.p_value for one in found]
+    if not found or options.correction == "none":
+        adjusted = plain
+    elif options.correction == "max-t":
+        exact = all(one.exact for one in found) and len({len(one.null) for one in found}) == 1
+        length = len(found[0].null) if exact else options.resamples
+        ups = [one.row.higher_is_better for one in found]
+        seen = [one.row.difference or 0.0 for one in found]
+        statistics = [float(options.statistic(np.array(d), up)) for d, up in zip(seen, ups, strict=True)]
+        nulls = [options.statistic(np.resize(one.null, length), up) for one, up in zip(found, ups, strict=True)]
+        adjusted = max_t(statistics, nulls, exact)
+        adjusted = [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
+    else:
+        adjusted = (holm if options.correction == "holm" else benjamini_hochberg)(plain)
+        least = len(found) / (options.resamples + 1)
+        if options.correction == "holm" and least > 1 - options.level:
+            log.warning(
+                "Holm's smallest possible p for %d hypotheses and %d resamples is %.3f, above %.3g: nothing can be "
+                "significant; expected more resamples, or the correction max-t",
+                len(found), options.resamples, least, 1 - options.level,
+            )  # fmt: skip
+    return [_judged(one.row, p, options) for one, p in zip(found, adjusted, strict=True)]
+
+
+def _judged(row: Comparison, p_adjusted: float, options: Options) -> Comparison:
     verdict = "not distinguishable"
-    if p_adjusted <= 1 - level and row.difference:
-        verdict = "better" if (row.difference > 0) == higher_is_better else "worse"
+    if p_adjusted <= 1 - options.level and row.difference:
+        verdict = "better" if (row.difference > 0) == row.higher_is_better else "worse"
     return replace(row, p_adjusted=p_adjusted, verdict=verdict)
+
+
+def _macro(groups: Sequence[Sequence[_Found]], options: Options) -> list[_Found]:
+    """Each score of a pair of systems averaged over the data sets, where all data sets have it."""
+    tables = [{(*one.systems, one.row.score): one for one in group} for group in groups]
+    if len(groups) < 2 or any(len(t) < len(group) for t, group in zip(tables, groups, strict=True)):
+        return []  # one data set, or several runs of one system on it
+    common = [key for key in tables[0] if all(key in table for table in tables)]
+    return [_averaged([table[key] for table in tables], options) for key in common]
+
+
+def _averaged(parts: Sequence[_Found], options: Options) -> _Found:
+    rows = [part.row for part in parts]
+    drawn = np.mean([part.drawn for part in parts], axis=0)
+    null = np.mean([np.resize(part.null, options.resamples) for part in parts], axis=0)
+    estimates = [[getattr(row, f"{who}_estimate") for row in rows] for who in ("baseline", "system")]
+    before, after = (None if None in some else float(np.mean(some)) for some in estimates)
+    difference = np.nan if before is None or after is None else after - before
+    method = "percentile" if options.method == "bca" else options.method
+    low, high = interval(drawn[:, None], np.array([difference]), options.level, method)
+    error = float(spread(drawn[:, None])[0])
+    units = sorted({row.unit for row in rows})
+    first = rows[0]
+    seen = options.statistic(np.array(difference), first.higher_is_better)
+    p_value = share(options.statistic(null, first.higher_is_better), float(seen))
+    weights = [row.n for row in rows]
+    won, tied, lost = (_weighted([getattr(row, name) for row in rows], weights) for name in ("won", "tied", "lost"))
+    row = replace(
+        first,
+        dataset=f"average of {len(rows)} data sets",
+        baseline=parts[0].systems[0],
+        system=parts[0].systems[1],
+        n=sum(weights),
+        unit=units[0] if len(units) == 1 else "units",
+        excluded=sum(row.excluded for row in rows),
+        baseline_estimate=before,
+        system_estimate=after,
+        difference=number(difference),
+        low=number(low[0]),
+        high=number(high[0]),
+        p_value=p_value if np.isfinite(difference) else None,
+        smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
+        needed=None,
+        standard_error=number(error),
+        effect_size=None,
+        p_t=None,
+        p_wilcoxon=None,
+        won=won,
+        tied=tied,
+        lost=lost,
+    )
+    return _Found(row, parts[0].systems, drawn, null, False)
+
+
+def _weighted(shares: Sequence[float | None], weights: Sequence[int]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return float(np.average(known, weights=weights)) if len(known) == len(shares) else None

@@ -1,7 +1,14 @@
 """Scores with bootstrap intervals, from rows of summable statistics.
 
-Percentile and basic intervals (Efron and Tibshirani 1993, chapters 13 and 14) and BCa (Efron 1987) with the exact
-jackknife. The bounds are reported as computed, low and high apart.
+| method | bounds |
+| --- | --- |
+| percentile | quantiles of the replicates (Efron and Tibshirani 1993, chapter 13) |
+| basic | the same reflected at the estimate |
+| bca | quantiles corrected for bias, ties counting half, and for acceleration by the exact jackknife (Efron 1987) |
+| normal | the estimate and a multiple of the replicates' standard deviation |
+| studentized | quantiles of (replicate - estimate) / its own standard error, by the delta method (Hall 1988) |
+
+The bounds are reported as computed, low and high apart, each with its Monte Carlo error.
 """
 
 from __future__ import annotations
@@ -11,38 +18,43 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harness.stats.resampling import Sample, cluster_codes, jackknife, quiet_single_thread, replicates
+from harness.stats.resampling import Design, Sample, quiet_single_thread, replicates, resampled
 from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
 
-METHODS = ("percentile", "basic", "bca")
+METHODS = ("percentile", "basic", "bca", "normal", "studentized")
+USABLE = 0.9
+"""Share of replicates that must have a standard error for studentising; else the percentiles stand in."""
+GROUPS = 10
+"""Groups of resamples whose bounds are compared for the Monte Carlo error."""
+NORMAL = NormalDist()
 
 
 def scores(
     statistics: Sequence[Statistics],
-    clusters: Sequence[object] | None = None,
+    design: Design | None = None,
     resamples: int = 10_000,
     level: float = 0.95,
     method: str = "percentile",
     seed: int = 12345,
     advance: Advance = nothing,
 ) -> dict[str, Score]:
-    """Every score of every metric with its interval; examples without a row are left out.
+    """Every score of every metric with its interval; rows that hold NaN are left out.
 
-    `advance` is told of resamples done, `resamples` for each metric.
+    `advance` is told of resamples done, `resamples` in all for metrics that score the same examples.
     """
     check_options(resamples, level, method, seed)
     together: dict[bytes, list[tuple[Statistics, Sample]]] = {}  # metrics that score the same examples share draws
     for one in statistics:
         keep = np.asarray(~np.isnan(one.rows).any(axis=1))
-        codes = cluster_codes([c for c, k in zip(clusters, keep, strict=True) if k] if clusters is not None else None)
-        together.setdefault(keep.tobytes(), []).append((one, Sample(one.metric, one.rows[keep], codes)))
+        whole = design or Design.of(len(one.rows))
+        together.setdefault(keep.tobytes(), []).append((one, Sample(one.metric, one.rows[keep], whole.kept(keep))))
     found: dict[str, Score] = {}
     for group in together.values():
         samples = [sample for _, sample in group]
-        draw = resamples if samples[0].units > 1 else 0
+        draw = resamples if samples[0].design.units > 1 else 0
         drawn = replicates(samples, draw, seed, "intervals", advance) if draw else [None] * len(samples)
         for (one, sample), replicate in zip(group, drawn, strict=True):
-            for score in _scores(one, sample, replicate, level, method, resamples):
+            for score in _scores(one, sample, replicate, level, method, resamples, seed):
                 if score.name in found:
                     raise HarnessError(f"two metrics give the score {score.name!r}; expected each score once")
                 found[score.name] = score
@@ -50,32 +62,70 @@ def scores(
 
 
 def _scores(
-    one: Statistics, sample: Sample, drawn: Array | None, level: float, method: str, resamples: int
+    one: Statistics, sample: Sample, drawn: Array | None, level: float, method: str, resamples: int, seed: int
 ) -> Iterator[Score]:
     """A metric's scores; without replicates (resamples, s) they have no bounds, and a note says why."""
-    none = np.full(len(sample.metric.score_names), np.nan)
-    note = "one example or cluster: no interval" if sample.units == 1 and resamples else None
-    estimates, low, high = none, none, none
-    if sample.units == 0:
-        note = "no example could be scored"
-    else:
-        with quiet_single_thread():
-            estimates = sample.scores(np.ones((1, sample.units)))[0]
-    if drawn is not None:
-        low, high = interval(drawn, estimates, level, method, jackknife(sample) if method == "bca" else None)
-    for i, name in enumerate(one.metric.score_names):
+    names = one.metric.score_names
+    nan = np.full(len(names), np.nan)
+    estimates, ends, errors, methods = nan, (nan, nan), (nan, nan), [method] * len(names)
+    with quiet_single_thread():
+        if sample.design.units:
+            estimates = sample.estimate()
+        if drawn is not None:
+            ends, errors, methods = bounds(sample, drawn, estimates, level, method, seed)
+    for i, name in enumerate(names):
         yield Score(
             name=name,
             estimate=number(estimates[i]),
-            low=number(low[i]),
-            high=number(high[i]),
+            low=number(ends[0][i]),
+            high=number(ends[1][i]),
             level=level,
-            method=method,
+            method=methods[i],
             resamples=resamples,
             signature=str(one.signature),
             higher_is_better=one.metric.higher_is_better,
-            note=note or (None if np.isfinite(estimates[i]) else "undefined on this data"),
+            note=_note(sample.design, float(estimates[i]), resamples, None if drawn is None else drawn[:, i]),
+            low_error=number(errors[0][i]),
+            high_error=number(errors[1][i]),
         )
+
+
+def bounds(
+    sample: Sample, drawn: Array, estimates: Array, level: float, method: str, seed: int
+) -> tuple[tuple[Array, Array], tuple[Array, Array], list[str]]:
+    """((low, high), their Monte Carlo errors, the method taken) of s scores, from replicates (resamples, s)."""
+    plain = "percentile" if method == "studentized" else method
+    more = sample.left_out() if method == "bca" else None
+    ends = interval(drawn, estimates, level, plain, more)
+    errors = monte_carlo_errors(drawn, estimates, level, plain, more)
+    methods = [plain] * len(estimates)
+    if method == "studentized" and _can_studentize(sample):
+        studentised, error = _studentized(sample, drawn, estimates, seed)
+        fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
+        better = interval(studentised, estimates, level, method, error)
+        errors_of = monte_carlo_errors(studentised, estimates, level, method, error)
+        ends = np.where(fit, better[0], ends[0]), np.where(fit, better[1], ends[1])
+        errors = np.where(fit, errors_of[0], errors[0]), np.where(fit, errors_of[1], errors[1])
+        methods = [method if one else plain for one in fit]
+    return ends, errors, methods
+
+
+def _note(design: Design, estimate: float, resamples: int, drawn: Array | None) -> str | None:
+    """What a reader must know before trusting the bounds."""
+    unit = design.label.partition(" ")[0]
+    if design.units == 0:
+        return "no example could be scored"
+    if not np.isfinite(estimate):
+        return "undefined on this data"
+    if resamples == 0 or drawn is None:
+        return f"one {unit[:-1]}: no interval" if resamples else None
+    if np.isnan(drawn).all():
+        return "undefined on every resample: no interval"
+    if design.units == 2:
+        return f"2 {unit}: the interval says little"
+    if np.nanmin(drawn) == np.nanmax(drawn):
+        return f"the same on every resample of the {design.units} {unit}: the interval has no width"
+    return None
 
 
 def check_options(resamples: int, level: float, method: str, seed: int) -> None:
@@ -90,19 +140,54 @@ def check_options(resamples: int, level: float, method: str, seed: int) -> None:
 
 
 def interval(
-    drawn: Array, estimates: Array, level: float, method: str, left_out: Array | None = None
+    drawn: Array, estimates: Array, level: float, method: str, more: Array | None = None
 ) -> tuple[Array, Array]:
-    """(low, high), each (s,), from replicates (resamples, s); BCa needs the jackknife values (n, s) too."""
+    """(low, high), each (s,), from replicates (resamples, s).
+
+    `more`: for BCa the jackknife values (n, s); for `studentized`, where `drawn` holds studentised replicates, the
+    standard errors of the estimates (s,).
+    """
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    if method == "bca":
-        assert left_out is not None
-        pairs = [
-            _quantiles(drawn[:, i], _bca_tails(drawn[:, i], estimates[i], left_out[:, i], tails))
-            for i in range(drawn.shape[1])
-        ]
-        return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
-    low, high = np.array([_quantiles(drawn[:, i], tails) for i in range(drawn.shape[1])]).T
-    return (2 * estimates - high, 2 * estimates - low) if method == "basic" else (low, high)
+    if method == "normal":
+        reach = NORMAL.inv_cdf(float(tails[1])) * spread(drawn)
+        return estimates - reach, estimates + reach
+    pairs = []
+    for i in range(drawn.shape[1]):
+        at = tails
+        if method == "bca":
+            assert more is not None
+            at = _bca_tails(drawn[:, i], estimates[i], more[:, i], tails)
+        pairs.append(_quantiles(drawn[:, i], at))
+    low, high = np.array(pairs).T
+    if method == "basic":
+        return 2 * estimates - high, 2 * estimates - low
+    if method == "studentized":
+        assert more is not None
+        return estimates - high * more, estimates - low * more
+    return low, high
+
+
+def monte_carlo_errors(
+    drawn: Array, estimates: Array, level: float, method: str, more: Array | None = None
+) -> tuple[Array, Array]:
+    """Standard errors (low, high), each (s,), of the bounds as estimates of what endless resampling would give: from
+    the bounds of ten groups of resamples, of which the bounds of all are about the average."""
+    size = len(drawn) // GROUPS
+    if size < 2:
+        return (np.full(drawn.shape[1], np.nan),) * 2
+    groups = [interval(drawn[i * size : (i + 1) * size], estimates, level, method, more) for i in range(GROUPS)]
+    low, high = (np.array(bounds).std(axis=0, ddof=1) / np.sqrt(GROUPS) for bounds in zip(*groups, strict=True))
+    return low, high
+
+
+def spread(drawn: Array) -> Array:
+    """Bootstrap standard errors (s,) from replicates (resamples, s), undefined ones left out."""
+    defined = ~np.isnan(drawn)
+    count = defined.sum(0)
+    filled = np.where(defined, drawn, 0.0)
+    mean = filled.sum(0) / np.maximum(count, 1)
+    squares = np.where(defined, (drawn - mean) ** 2, 0.0).sum(0)
+    return np.where(count > 1, np.sqrt(squares / np.maximum(count - 1, 1)), np.nan)
 
 
 def _quantiles(values: Array, tails: Array) -> Array:
@@ -112,18 +197,64 @@ def _quantiles(values: Array, tails: Array) -> Array:
 
 def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> Array:
     """The percentiles that BCa takes instead of `tails`; ties count half in the bias term."""
-    normal = NormalDist()
     drawn = drawn[~np.isnan(drawn)]
     if len(drawn) == 0 or np.isnan(left_out).any():
         return tails
     close = np.isclose(drawn, estimate, rtol=1e-12, atol=0.0)
     share = (np.count_nonzero((drawn < estimate) & ~close) + 0.5 * np.count_nonzero(close)) / len(drawn)
-    bias = normal.inv_cdf(float(np.clip(share, 0.5 / len(drawn), 1 - 0.5 / len(drawn))))
+    bias = NORMAL.inv_cdf(float(np.clip(share, 0.5 / len(drawn), 1 - 0.5 / len(drawn))))
     deviations = left_out.mean() - left_out
     scale = 6 * (deviations**2).sum() ** 1.5
     acceleration = float((deviations**3).sum() / scale) if scale > 0 else 0.0
-    moved = [bias + normal.inv_cdf(float(tail)) for tail in tails]
-    return np.array([normal.cdf(bias + z / (1 - acceleration * z)) for z in moved])
+    moved = [bias + NORMAL.inv_cdf(float(tail)) for tail in tails]
+    return np.array([NORMAL.cdf(bias + z / (1 - acceleration * z)) for z in moved])
+
+
+# ---------------------------------------------------------------- studentised
+
+
+def _can_studentize(sample: Sample) -> bool:
+    """The delta method needs a function of sums over units drawn alike; elsewhere the percentiles stand in."""
+    return sample.summable and sample.design.repeats == 1 and len(sample.design.sizes) == 1
+
+
+def _studentized(sample: Sample, drawn: Array, estimates: Array, seed: int) -> tuple[Array, Array]:
+    """(studentised replicates (resamples, s), standard errors of the estimates (s,)).
+
+    A score is a function of sums S of rows r, so that its variance is about g' M g - (g' S)^2 / n with its gradient g
+    and the sums M of products r r'. Both come from the same counts as the replicates.
+    """
+    rows = sample.rows
+    first, second = np.triu_indices(rows.shape[1])
+    products = rows[:, first] * rows[:, second]
+    sums, moments = resampled([rows, products], sample.design, len(drawn), seed, "intervals")
+    errors = _standard_errors(sample, sums, moments)
+    whole = _standard_errors(sample, rows.sum(0, keepdims=True), products.sum(0, keepdims=True))[0]
+    return np.where(errors > 0, (drawn - estimates) / errors, np.nan), whole
+
+
+def _standard_errors(sample: Sample, sums: Array, moments: Array) -> Array:
+    """(r, s) from sums (r, k) and the upper triangle of their second moments (r, k (k + 1) / 2)."""
+    k = sums.shape[1]
+    first, second = np.triu_indices(k)
+    twice = np.where(first == second, 1.0, 2.0)
+    gradient = np.stack([_slope(sample, sums, j) for j in range(k)], axis=1)  # (r, k, s)
+    found = np.empty((len(sums), gradient.shape[2]))
+    for i in range(gradient.shape[2]):
+        g = gradient[:, :, i]
+        square = (moments * twice * g[:, first] * g[:, second]).sum(1)
+        found[:, i] = np.sqrt(np.maximum(square - (g * sums).sum(1) ** 2 / sample.design.units, 0.0))
+    return found
+
+
+def _slope(sample: Sample, sums: Array, j: int) -> Array:
+    """Derivatives (r, s) of the scores by one statistic, by differences that keep counts from turning negative."""
+    step = 1e-5 * np.maximum(np.abs(sums[:, j]), 1.0)
+    up, down = sums.copy(), sums.copy()
+    up[:, j] += step
+    down[:, j] = np.where(sums[:, j] >= 0, np.maximum(sums[:, j] - step, 0.0), sums[:, j] - step)
+    rise = sample.metric.score(up) - sample.metric.score(down)
+    return np.asarray(rise / (up[:, j] - down[:, j])[:, None])
 
 
 def number(value: float) -> float | None:

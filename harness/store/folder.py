@@ -192,8 +192,8 @@ def scores_json(result: RunResult) -> dict[str, Any]:
         fields = ("estimate", "low", "high", "level", "method", "resamples", "signature")
         scores[name] = {field: getattr(score, field) for field in fields}
         scores[name]["higher_is_better"] = score.higher_is_better
-        if score.note:
-            scores[name]["note"] = score.note
+        optional = ("low_error", "high_error", "if_worst", "if_best", "note")
+        scores[name] |= {field: value for field in optional if (value := getattr(score, field)) is not None}
     return {
         "schema": SCHEMA,
         "name": result.name,
@@ -299,6 +299,7 @@ def read(folder: Path, build: Build) -> RunResult:
         examples=lambda: _read_examples(folder),  # type: ignore[arg-type]  # read when it is looked at
         failed=stored["failed"],
         cluster=manifest["dataset"]["cluster"],
+        strata=manifest["dataset"].get("strata"),
         manifest=manifest,
         path=folder,
         health=stored.get("health", {}),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.store.folder import COLUMNS, metadata_field, read_manifest
-from harness.types import Example, HarnessError, Output, System
+from harness.types import Dataset, Example, HarnessError, Output, System
 
 
 class Stored:
@@ -51,7 +51,7 @@ class Stored:
             yield Example(id_, columns["source"][i], references, metadata, columns["repeat"][i]), output
 
 
-class StoredDataset:
+class StoredDataset(Dataset):
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
         self.name: str = stored.manifest["dataset"]["name"]
@@ -59,6 +59,9 @@ class StoredDataset:
 
     def examples(self) -> Iterator[Example]:
         return (example for example, _ in self.stored.rows() if example.repeat == 0)
+
+    def about(self) -> Mapping[str, str]:
+        return dict(self.stored.manifest["dataset"].get("about", {}))
 
 
 class StoredSystem(System):

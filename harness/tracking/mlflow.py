@@ -56,12 +56,11 @@ class MlflowTracker:
         known = run.manifest["mlflow"]
         if known is not None and _logged(self.uri, self.experiment, known["run_id"], where, group):
             return Tracked(known["run_id"], self.uri, known["where"])
-        _reachable(self.uri)
+        reachable(self.uri)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         from mlflow import MlflowClient
 
-        for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):  # importing mlflow sets them to INFO
-            logging.getLogger(noisy).setLevel(logging.WARNING)
+        quiet()
         if self.uri.startswith("sqlite:///"):
             Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
         with _first(self.uri):
@@ -141,6 +140,12 @@ class MlflowTracker:
         return f"{run_id} in {self.uri}"
 
 
+def quiet() -> None:
+    """Importing mlflow sets its loggers to INFO; called after that."""
+    for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
 @contextmanager
 def _first(uri: str) -> Iterator[None]:
     """One process at a time makes a SQLite store, the experiment and the parent run."""
@@ -194,7 +199,7 @@ def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | 
     return None, False
 
 
-def _reachable(uri: str) -> None:
+def reachable(uri: str) -> None:
     """MLflow retries for minutes where nobody listens; ask first."""
     parts = urlsplit(uri)
     proxied = parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness.report.comparisons import print_comparisons, sentence
 from harness.report.progress import bars, silent
-from harness.report.terminal import print_comparisons, print_run, print_summary, sentence
+from harness.report.terminal import print_run, print_summary
 from harness.types import Comparison
 from tests.conftest import BAD, GOOD, ROWS
 
@@ -23,7 +24,8 @@ def row(score: str, verdict: str, **more: object) -> Comparison:
     fields: dict[str, object] = {
         "dataset": "dev", "baseline": "a", "system": "b", "score": score, "n": 40, "unit": "examples", "excluded": 0, "baseline_estimate": 20.0,
         "system_estimate": 21.0, "difference": 1.0, "low": 0.5, "high": 1.5, "p_value": 0.01, "p_adjusted": 0.02,
-        "verdict": verdict, "smallest_detectable": 0.8,
+        "verdict": verdict, "smallest_detectable": 0.8, "needed": 90, "standard_error": 0.3, "effect_size": 0.2,
+        "won": 0.5, "tied": 0.1, "lost": 0.4, "p_t": None, "p_wilcoxon": None, "higher_is_better": True,
     }  # fmt: skip
     return Comparison(**{**fields, **more})  # type: ignore[arg-type]
 
@@ -34,11 +36,13 @@ def test_sentences() -> None:
         sentence([row("bleu", "better"), row("ter", "worse")]) == "b is better than a on bleu and worse than a on ter."
     )
     assert sentence([row("bleu", "not distinguishable")]) == (
-        "b and a cannot be told apart; smallest detectable difference at n = 40: bleu 0.80."
+        "b and a cannot be told apart; smallest detectable difference at n = 40: bleu 0.80; "
+        "n that would tell the difference seen, were it the true one: bleu 90."
     )
     assert sentence([row("bleu", "better"), row("rouge1", "not distinguishable")]) == (
         "b is better than a on bleu; not distinguishable on the rest "
-        "(smallest detectable difference at n = 40: rouge1 0.80)."
+        "(smallest detectable difference at n = 40: rouge1 0.80; "
+        "n that would tell the difference seen, were it the true one: rouge1 90)."
     )
 
 
@@ -48,12 +52,12 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     )
     print_run(b)
     print_summary([a, b])
-    print_comparisons(harness.compare([a, b], resamples=200), 0.95, "bootstrap")
+    print_comparisons(harness.compare([a, b], resamples=200), [], 0.95, "bootstrap", "max-t")
     lines = capsys.readouterr().out.splitlines()
     bleu = b.scores["bleu"]
-    assert f"bleu                      {bleu.estimate:.2f}  [{bleu.low:.2f}, {bleu.high:.2f}]" in [
-        x.rstrip() for x in lines
-    ]
+    shown = f"bleu                      {bleu.estimate:.2f}  [{bleu.low:.2f}, {bleu.high:.2f}]"
+    (line,) = [x.rstrip() for x in lines if x.startswith(shown)]
+    assert line.endswith(f"±{max(bleu.low_error, bleu.high_error):.3f}")  # type: ignore[type-var]
     assert any(line.startswith("good") and "rougeLsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines)
     assert "good against bad" in lines
     assert sum(line.startswith(("good is ", "good and bad cannot be told apart")) for line in lines) == 1
@@ -89,7 +93,7 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_missing_values_are_shown_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
     print_run(harness.evaluate(["a"], ["a"], ["rouge"], resamples=200))
-    assert "one example or cluster: no interval" in capsys.readouterr().out
+    assert "one example: no interval" in capsys.readouterr().out
 
 
 def test_bars_are_quiet_in_a_pipe_and_when_unwanted() -> None:

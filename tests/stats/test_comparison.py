@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+import sacrebleu
+import scipy.stats
+import statsmodels.stats.multitest
+from sacrebleu.significance import PairedTest
 
 import harness
 from harness.metrics.rouge import Rouge
-from harness.stats.comparison import max_t
-from harness.types import Array, HarnessError, Metric, RunResult
+from harness.types import Array, HarnessError, Metric, RunResult, Signature, Statistics
 
 REFERENCES = [[f"w{i} w{i + 1} w{i + 2} w{i + 3}"] for i in range(12)]
 
@@ -19,6 +24,7 @@ class Given(Metric):
     """Outputs are numbers; the score is their mean."""
 
     name, columns, score_names = "given", ("value", "count"), ("given",)
+    averaged = True
 
     def statistics(self, outputs, references, sources):  # type: ignore[no-untyped-def]
         return np.array([[float(text), 1.0] for text in outputs])
@@ -32,9 +38,17 @@ class Lower(Given):
 
 
 def run(values: object, name: str, metric: Metric | None = None, clusters: list[object] | None = None) -> RunResult:
+    """A run whose examples score these values."""
+    metric = metric or Given()
     outputs = [str(value) for value in np.asarray(values)]
-    return harness.evaluate(
-        outputs, [["r"]] * len(outputs), [metric or Given()], resamples=0, name=name, clusters=clusters
+    rows = metric.statistics(outputs, [], [])
+    n = len(rows)
+    table = pd.DataFrame({"id": [str(i) for i in range(1, n + 1)], "repeat": 0})
+    if clusters is not None:
+        table["cluster"] = clusters
+    statistics = Statistics(metric, rows, Signature({}, metric.provenance()), "")
+    return RunResult(
+        name, "memory", str(n), name, {}, {metric.name: statistics}, table, 0, None if clusters is None else "cluster"
     )
 
 
@@ -100,26 +114,6 @@ def test_bootstrap_p_value_by_its_definition() -> None:
     replicated = (b - a)[picks].mean(1)
     assert row.p_value == pytest.approx((1 + np.sum(np.abs(replicated - d) >= abs(d))) / 20_001, abs=0.02)
     assert (row.low, row.high) == pytest.approx(np.quantile(replicated, [0.025, 0.975]), abs=0.02)
-
-
-def test_max_t_controls_the_family() -> None:
-    """With 10 true null hypotheses the smallest adjusted p is below 0.05 in about 5 of 100 families."""
-    rng = np.random.default_rng(2)
-    alarms, plain = 0, 0
-    for _ in range(300):
-        nulls = rng.normal(size=(400, 10))
-        seen = rng.normal(size=10)
-        alarms += min(max_t(seen.tolist(), nulls)) <= 0.05
-        plain += np.any((1 + (np.abs(nulls) >= np.abs(seen)).sum(0)) / 401 <= 0.05)
-    assert 0.02 <= alarms / 300 <= 0.09
-    assert plain / 300 > 0.3
-
-
-def test_max_t_smallest_p_does_not_grow_with_the_family() -> None:
-    nulls = np.random.default_rng(2).normal(size=(999, 200))
-    adjusted = max_t([10.0] + [0.0] * 199, nulls)
-    assert adjusted[0] == pytest.approx(1 / 1000)
-    assert adjusted[1:] == pytest.approx([1.0] * 199)
 
 
 def test_failed_examples_are_excluded_and_counted() -> None:
@@ -191,7 +185,7 @@ def test_refusals() -> None:
         harness.compare([a, b, other])
     with pytest.raises(HarnessError, match="1 run given; expected at least 2"):
         harness.compare([a])
-    with pytest.raises(HarnessError, match="the test 'magic' is not known"):
+    with pytest.raises(HarnessError, match="test=magic; expected one of bootstrap, randomization"):
         harness.compare([a, b], test="magic")
     with pytest.raises(HarnessError, match="share 1 examples with given scores; expected at least 2 to compare"):
         harness.compare([run([1.0], "a"), run([2.0], "b")])
@@ -215,3 +209,175 @@ def test_other_versions_only_warn(caplog: pytest.LogCaptureFixture) -> None:
     rows = harness.compare([run(values, "a"), run(values, "b", Newer())], resamples=200)
     assert rows[0].p_value == 1
     assert "given of a and b were made with other versions" in caplog.text
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
+def test_one_sided(test: str) -> None:
+    rng = np.random.default_rng(4)
+    base = rng.random(60)
+    a, b = run(base, "a"), run(base + rng.normal(0.03, 0.1, 60), "b")
+    two, better, worse = (
+        harness.compare([a, b], test=test, resamples=4000, alternative=side)[0]
+        for side in ("two-sided", "better", "worse")
+    )
+    assert better.p_value == pytest.approx(two.p_value / 2, abs=0.01)  # type: ignore[operator]
+    assert better.p_value + worse.p_value == pytest.approx(1, abs=0.01)  # type: ignore[operator]
+    assert two.p_value == pytest.approx(scipy.stats.ttest_rel(base + 0, _values(b)).pvalue, abs=0.02)
+    lower = [run(base, "a", Lower()), run(_values(b), "b", Lower())]
+    mirrored = harness.compare(lower, test=test, resamples=4000, alternative="worse")[0]
+    assert mirrored.p_value == better.p_value
+
+
+def _values(result: RunResult) -> Array:
+    return np.asarray(result.statistics["given"].rows[:, 0])
+
+
+def test_cross_checks_are_scipys() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.random(50), rng.random(50)
+    row = harness.compare([run(a, "a"), run(b, "b")], resamples=200, cross_check=True)[0]
+    assert row.p_t == pytest.approx(scipy.stats.ttest_rel(a, b).pvalue)
+    assert row.p_wilcoxon == pytest.approx(scipy.stats.wilcoxon(b - a, method="approx").pvalue)
+    assert harness.compare([run(a, "a"), run(b, "b")], resamples=200)[0].p_t is None
+    same = harness.compare([run(a, "a"), run(a, "b")], resamples=200, cross_check=True)[0]
+    assert (same.p_t, same.p_wilcoxon) == (1.0, 1.0)
+    bleu = [harness.evaluate(["a b", "c d"], ["a b", "c e"], ["bleu"], resamples=0, name=n) for n in "ab"]
+    assert harness.compare(bleu, resamples=200, cross_check=True)[0].p_t is None  # corpus BLEU is no mean
+    clustered = [run(values, name, clusters=list(range(25)) * 2) for values, name in ((a, "a"), (b, "b"))]
+    assert harness.compare(clustered, resamples=200, cross_check=True)[0].p_t is None  # examples depend on each other
+
+
+def test_effect_size_and_shares() -> None:
+    rng = np.random.default_rng(4)
+    base = rng.random(400)
+    gains = rng.normal(0.05, 0.1, 400)
+    gains[:100] = 0
+    row = harness.compare([run(base, "a"), run(base + gains, "b")], resamples=4000)[0]
+    assert row.effect_size == pytest.approx(gains.mean() / gains.std(), rel=0.05)
+    assert row.standard_error == pytest.approx(gains.std() / 20, rel=0.05)
+    assert row.tied == 0.25
+    assert row.won == (gains > 0).mean()
+    assert row.lost == (gains < 0).mean()
+    lower = harness.compare([run(base, "a", Lower()), run(base + gains, "b", Lower())], resamples=200)[0]
+    assert (lower.won, lower.lost) == (row.lost, row.won)
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca", "normal"])
+def test_intervals_of_the_difference(method: str) -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.exponential(size=60), rng.exponential(size=60)
+    row = harness.compare([run(a, "a"), run(b, "b")], resamples=20_000, method=method)[0]
+    if method == "normal":
+        error = 1.96 * (b - a).std() / np.sqrt(60)
+        expected = ((b - a).mean() - error, (b - a).mean() + error)
+    else:
+        theirs = {"percentile": "percentile", "basic": "basic", "bca": "BCa"}[method]
+        found = scipy.stats.bootstrap(
+            (b - a,), np.mean, method=theirs, n_resamples=20_000, rng=np.random.default_rng(1)
+        )
+        expected = tuple(found.confidence_interval)
+    assert (row.low, row.high) == pytest.approx(expected, abs=0.02)
+
+
+def test_a_family_of_chosen_scores() -> None:
+    outputs = [[references[0] for references in REFERENCES], [f"w{i} x" for i in range(12)]]
+    runs = [harness.evaluate(o, REFERENCES, ["lexical"], resamples=0, name=str(i)) for i, o in enumerate(outputs)]
+    everything = harness.compare(runs, resamples=300)
+    rows = harness.compare(runs, resamples=300, scores=["bleu", "rougeL"])
+    assert [row.score for row in rows] == ["bleu", "rougeL"]
+    assert all(row in [r.score for r in everything] for row in ("bleu", "rougeL"))
+    with pytest.raises(HarnessError, match="no run has the score 'blue'; expected one of bleu, rouge1, rouge2"):
+        harness.compare(runs, scores=["blue"])
+    with pytest.raises(HarnessError, match=r"bleu\.bp is a sub-score, which gets an interval only; expected bleu"):
+        harness.compare(runs, scores=["bleu.bp"])
+    for option in ("method", "alternative", "correction"):
+        with pytest.raises(HarnessError, match=f"{option}=magic; expected one of"):
+            harness.compare(runs, **{option: "magic"})  # type: ignore[arg-type]
+
+
+def test_corrections_by_choice(caplog: pytest.LogCaptureFixture) -> None:
+    rng = np.random.default_rng(8)
+    base = rng.random(100)
+    runs = [run(base, "a"), *(run(base + rng.normal(shift, 0.1, 100), f"b{shift}") for shift in (0.0, 0.02, 0.03))]
+    found = {c: harness.compare(runs, resamples=2000, correction=c) for c in ("none", "max-t", "holm", "bh")}
+    plain = [row.p_value for row in found["none"]]
+    assert [row.p_adjusted for row in found["none"]] == plain
+    for correction, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
+        expected = statsmodels.stats.multitest.multipletests(plain, method=theirs)[1]
+        assert [row.p_adjusted for row in found[correction]] == pytest.approx(expected)
+    assert all(t.p_adjusted <= h.p_adjusted + 0.01 for t, h in zip(found["max-t"], found["holm"], strict=True))  # type: ignore[operator]
+    assert "Holm's smallest possible p" not in caplog.text
+    harness.compare(runs, resamples=50, correction="holm")
+    assert "Holm's smallest possible p for 6 hypotheses and 50 resamples is 0.118, above 0.05" in caplog.text
+
+
+def test_the_average_over_data_sets_has_its_own_test() -> None:
+    """Two sets on which b is ahead by as much: apart not distinguishable, together they are."""
+    rng = np.random.default_rng(3)
+    groups, gains = [], []
+    for dataset in ("one", "two"):
+        base, gain = rng.random(60), rng.normal(0, 0.1, 60)
+        gain = 0.024 + 0.1 * (gain - gain.mean()) / gain.std()  # z = 1.86 in each, 2.6 together
+        gains.append(gain)
+        for name, values in (("a", base), ("b", base + gain)):
+            groups.append(_on(dataset, name, values))
+    rows = harness.compare(groups, resamples=4000, correction="none")
+    assert [row.dataset for row in rows] == ["one", "two"]
+    assert [row.verdict for row in rows] == ["not distinguishable"] * 2
+    (macro,) = rows.macro
+    assert (macro.dataset, macro.baseline, macro.system, macro.n) == ("average of 2 data sets", "a", "b", 120)
+    assert macro.difference == pytest.approx(0.024)
+    assert macro.standard_error == pytest.approx(np.sqrt(sum(g.var() / 60 for g in gains)) / 2, rel=0.1)
+    assert macro.verdict == "better"
+    one_set = harness.compare(groups[:2], resamples=200)
+    assert one_set.macro == []
+
+
+def _on(dataset: str, system: str, values: Array) -> RunResult:
+    found = run(values, f"{dataset}-{system}")
+    return dataclasses.replace(found, dataset=dataset, dataset_key=dataset, system=system)
+
+
+def test_repeats_are_compared_pairwise() -> None:
+    """Runs with several outputs an example: units are examples, and repeats are drawn with them."""
+    rng = np.random.default_rng(3)
+    base = np.repeat(rng.random(40), 3)
+
+    def repeated(values: Array, name: str, order: Array | None = None) -> RunResult:
+        found = run(values, name)
+        table = found.examples.assign(id=[str(i // 3) for i in range(120)], repeat=[i % 3 for i in range(120)])
+        found = dataclasses.replace(found, examples=table, dataset_key="same")
+        if order is not None:
+            one = found.statistics["given"]
+            statistics = {"given": dataclasses.replace(one, rows=one.rows[order])}
+            found = dataclasses.replace(found, examples=table.iloc[order].reset_index(drop=True), statistics=statistics)
+        return found
+
+    b = base + rng.normal(0.05, 0.1, 120)
+    row = harness.compare([repeated(base, "a"), repeated(b, "b")], resamples=1000)[0]
+    assert (row.n, row.unit) == (40, "examples")
+    shuffled = harness.compare([repeated(base, "a"), repeated(b, "b", rng.permutation(120))], resamples=1000)[0]
+    assert shuffled == row
+    once = dataclasses.replace(run(base[::3], "c"), dataset_key="same")
+    once.examples["id"] = [str(i) for i in range(40)]
+    with pytest.raises(
+        HarnessError, match="c has 1 outputs an example, a 3 outputs an example; expected the same number"
+    ):
+        harness.compare([repeated(base, "a"), once])
+
+
+def test_agrees_with_sacrebleu_run_live() -> None:
+    """Approximate randomisation: the same p within the Monte Carlo error of both."""
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    references = [" ".join(rng.choice(words, 14)) for _ in range(120)]
+    drop = [[" ".join(w for w in r.split() if rng.random() < keep) for r in references] for keep in (0.85, 0.83)]
+    runs = [harness.evaluate(o, references, ["bleu", "chrf"], resamples=0, name=str(i)) for i, o in enumerate(drop)]
+    ours = {row.score: row for row in harness.compare(runs, test="randomization", resamples=4000)}
+    metrics = {"BLEU": sacrebleu.BLEU(), "chrF2": sacrebleu.CHRF()}
+    named = [(str(i), outputs) for i, outputs in enumerate(drop)]
+    theirs = PairedTest(named, metrics, [references], "ar", 4000)()[1]
+    for score, name in (("bleu", "BLEU"), ("chrf", "chrF2")):
+        p = theirs[name][1].p_value
+        assert 0.02 < p < 0.9
+        assert ours[score].p_value == pytest.approx(p, abs=4 * np.sqrt(2 * p * (1 - p) / 4000))

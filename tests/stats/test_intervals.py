@@ -1,17 +1,26 @@
-"""Intervals against scipy, their coverage, and the cases where there can be none."""
+"""Intervals against scipy and R, their Monte Carlo error, and the cases where there can be none."""
 
 from __future__ import annotations
+
+import logging
 
 import numpy as np
 import pytest
 import scipy.stats
 
+import harness
 from harness.metrics.bleu import Bleu
+from harness.metrics.chrf import Chrf
 from harness.metrics.rouge import Rouge
-from harness.stats.intervals import scores
-from harness.types import Array, HarnessError, Score, Signature, Statistics
+from harness.stats.estimation import Options, estimate, warn_of_clusters
+from harness.stats.intervals import METHODS, scores
+from harness.stats.resampling import Design
+from harness.types import Array, Example, HarnessError, Score, Signature, Statistics
+from tests.stats.test_resampling import Median
 
 SIGNATURE = Signature({}, {})
+SKEWED = [10, 12, 12.5, 12.5, 13.9, 15, 21, 22, 23, 34, 50, 81, 89, 121, 134, 213]
+"""The example of R's boot.ci in scipy's own tests."""
 
 
 def mean_statistics(values: Array) -> Statistics:
@@ -19,8 +28,8 @@ def mean_statistics(values: Array) -> Statistics:
     return Statistics(Rouge(["rouge1"]), rows, SIGNATURE, "")
 
 
-def mean(values: Array, **options: object) -> Score:
-    return scores([mean_statistics(np.asarray(values, dtype=float))], **options)["rouge1"]  # type: ignore[arg-type]
+def mean(values: object, design: Design | None = None, **options: object) -> Score:
+    return scores([mean_statistics(np.asarray(values, dtype=float))], design, **options)["rouge1"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("method", "theirs"), [("percentile", "percentile"), ("basic", "basic"), ("bca", "BCa")])
@@ -34,17 +43,58 @@ def test_agrees_with_scipy(method: str, theirs: str) -> None:
     assert (ours.low, ours.high) == pytest.approx((bounds.low, bounds.high), abs=0.012)
 
 
-def test_coverage_is_as_stated() -> None:
-    """95 % intervals of 400 samples of 60 hold the true mean about 93 to 96 times in 100; one that resampled half as
-    many would be 1.4 times too wide (over 98), one divided by the root of the resamples far too narrow."""
-    rng = np.random.default_rng(8)
-    held = 0
-    for _ in range(400):
-        score = mean(rng.normal(0.5, 0.2, 60), resamples=400)
-        assert score.low is not None
-        assert score.high is not None
-        held += score.low <= 0.5 <= score.high
-    assert 0.90 <= held / 400 <= 0.975
+@pytest.mark.parametrize(
+    ("method", "low", "high"), [("basic", 23.77, 79.12), ("percentile", 28.86, 84.21), ("bca", 32.31, 91.43)]
+)
+def test_agrees_with_r(method: str, low: float, high: float) -> None:
+    """boot.ci of R's package boot, 1e6 resamples, as scipy's tests quote it."""
+    found = mean(SKEWED, method=method, resamples=400_000)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=0.01)
+
+
+def test_normal_and_studentised_of_a_mean_by_their_textbook_formulas() -> None:
+    values = np.array(SKEWED)
+    n, error = len(values), values.std() / np.sqrt(len(values))
+    normal = mean(values, method="normal", resamples=50_000)
+    assert (normal.low, normal.high) == pytest.approx(
+        (values.mean() - 1.96 * error, values.mean() + 1.96 * error), rel=0.01
+    )
+    rng = np.random.default_rng(1)
+    again = values[rng.integers(0, n, (200_000, n))]
+    spread = again.std(1) / np.sqrt(n)
+    t = (again.mean(1) - values.mean())[spread > 0] / spread[spread > 0]
+    expected = values.mean() - np.quantile(t, [0.975, 0.025]) * error
+    found = mean(values, method="studentized", resamples=50_000)
+    assert (found.low, found.high) == pytest.approx(tuple(expected), rel=0.03)
+
+
+@pytest.mark.parametrize("metric", [Bleu(), Chrf()])
+def test_the_delta_method_of_a_corpus_score(metric: Bleu | Chrf) -> None:
+    """The standard error that studentising takes agrees with the bootstrap's own on a smooth score."""
+    rng = np.random.default_rng(0)
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "ran", "off", "home"]
+    references = [" ".join(rng.choice(words, 12)) for _ in range(150)]
+    outputs = [" ".join(w for w in text.split() if rng.random() < 0.85) for text in references]
+    rows = metric.statistics(outputs, [[r] for r in references], [None] * 150)
+    one = [Statistics(metric, rows, SIGNATURE, "")]
+    normal, studentised = (scores(one, resamples=4000, method=m)[metric.name] for m in ("normal", "studentized"))
+    assert normal.low is not None and normal.high is not None
+    assert studentised.low is not None and studentised.high is not None
+    assert studentised.method == "studentized"
+    assert studentised.high - studentised.low == pytest.approx(normal.high - normal.low, rel=0.15)
+    assert studentised.low == pytest.approx(normal.low, abs=0.25 * (normal.high - normal.low))
+
+
+def test_what_cannot_be_studentised_says_that_it_was_not() -> None:
+    rows = np.random.default_rng(0).random((30, 1))
+    found = scores([Statistics(Median(), rows, SIGNATURE, "")], resamples=200, method="studentized")["median"]
+    assert found.method == "percentile"
+    assert found.low is not None
+    stratified = mean(np.arange(10.0), Design.of(10, strata=list("aabbaabbab")), method="studentized", resamples=200)
+    assert stratified.method == "percentile"
+    rare = mean([1.0] * 2 + [0.0] * 98, method="studentized", resamples=500)  # one resample in seven holds no 1
+    assert rare.method == "percentile"
+    assert mean([1.0] * 20 + [0.0] * 80, method="studentized", resamples=500).method == "studentized"
 
 
 def test_corpus_bleu_is_resampled_as_corpus_bleu() -> None:
@@ -70,13 +120,16 @@ def test_corpus_bleu_is_resampled_as_corpus_bleu() -> None:
     assert (found.low, found.high) == pytest.approx((low, high), abs=2.0)
 
 
-def test_clusters_widen_the_interval() -> None:
+def test_clusters_widen_the_interval_and_strata_narrow_it() -> None:
     values = np.repeat(np.random.default_rng(2).random(12), 10)
-    alone, clustered = mean(values), mean(values, clusters=np.repeat(np.arange(12), 10).tolist())
+    alone = mean(values)
+    clustered = mean(values, Design.of(120, clusters=np.repeat(np.arange(12), 10).tolist()))
+    stratified = mean(values, Design.of(120, strata=np.repeat(np.arange(12), 10).tolist()))
     assert alone.low is not None and alone.high is not None
     assert clustered.low is not None and clustered.high is not None
     assert clustered.estimate == pytest.approx(alone.estimate)
     assert 2.4 < (clustered.high - clustered.low) / (alone.high - alone.low) < 4.0
+    assert stratified.low == pytest.approx(stratified.high)  # all that varies, varies between the strata
 
 
 def test_seed_and_level() -> None:
@@ -87,29 +140,44 @@ def test_seed_and_level() -> None:
     assert wide.low is not None and first.low is not None and wide.low < first.low
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_the_monte_carlo_error_is_what_other_seeds_show(method: str) -> None:
+    values = np.random.default_rng(2).exponential(size=50)
+    found = [mean(values, seed=seed, resamples=1000, method=method) for seed in range(60)]
+    for bound in ("low", "high"):
+        seen = np.std([getattr(score, bound) for score in found], ddof=1)
+        said = np.sqrt(np.mean([getattr(score, f"{bound}_error") ** 2 for score in found]))
+        assert said == pytest.approx(seen, rel=0.35)
+
+
 def test_missing_rows_are_left_out() -> None:
     values = np.array([0.2, np.nan, 0.4, 0.9])
     assert mean(values).estimate == pytest.approx(0.5)
     assert mean(values).low == mean(np.array([0.2, 0.4, 0.9])).low
 
 
-@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+@pytest.mark.parametrize("method", METHODS)
 def test_degenerate_cases_say_so(method: str) -> None:
     one = mean(np.array([0.5]), method=method)
-    assert (one.estimate, one.low, one.note) == (0.5, None, "one example or cluster: no interval")
+    assert (one.estimate, one.low, one.note) == (0.5, None, "one example: no interval")
     none = mean(np.array([np.nan, np.nan]), method=method)
     assert (none.estimate, none.low, none.note) == (None, None, "no example could be scored")
     equal = mean(np.full(5, 0.25), method=method)
     assert (equal.estimate, equal.low, equal.high) == pytest.approx((0.25, 0.25, 0.25))
+    assert equal.note == "the same on every resample of the 5 examples: the interval has no width"
     two = mean(np.array([0.0, 1.0]), method=method)
     assert two.low is not None and two.high is not None and two.low < 0.5 < two.high
+    assert two.note == "2 examples: the interval says little"
+    cluster = mean(np.array([0.1, 0.2]), Design.of(2, clusters=["x", "x"]), method=method)
+    assert (cluster.low, cluster.note) == (None, "one cluster: no interval")
     assert mean(np.array([0.1, 0.2]), resamples=0).low is None
+    assert mean(np.array([0.1, 0.2]), resamples=0).note is None
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"method": "magic"}, "method=magic; expected one of percentile, basic, bca"),
+        ({"method": "magic"}, "method=magic; expected one of percentile, basic, bca, normal, studentized"),
         ({"level": 95}, "level=95; expected a share between 0 and 1"),
         ({"resamples": 1}, "resamples=1; expected 2 or more, or 0"),
         ({"seed": -1}, "seed=-1; expected 0 or more"),
@@ -125,3 +193,60 @@ def test_two_metrics_with_one_score_are_refused() -> None:
     one = mean_statistics(np.array([0.1, 0.2]))
     with pytest.raises(HarnessError, match="two metrics give the score 'rouge1'"):
         scores([one, one])
+
+
+# ---------------------------------------------------------------- from examples
+
+
+def examples(n: int, **fields: list[object]) -> list[Example]:
+    return [Example(str(i), "s", ("a b c d",), {name: values[i] for name, values in fields.items()}) for i in range(n)]
+
+
+def test_failures_could_have_changed_the_score_so_much() -> None:
+    """Three of four examples score, one failed: had it given nothing, and had it given the reference."""
+    metrics = [Bleu(), Rouge(["rouge1"])]
+    some = examples(4)
+    references, sources = [e.references for e in some], [e.source for e in some]
+    outputs = ["a b c d", "a b x y", "a b c x"]
+    statistics = []
+    for metric in metrics:
+        rows = np.full((4, len(metric.columns)), np.nan)
+        rows[:3] = metric.statistics(outputs, references[:3], sources[:3])
+        statistics.append(Statistics(metric, rows, SIGNATURE, ""))
+    found = estimate(statistics, some, [3], None, Options(resamples=50))
+    whole = {
+        text: estimate(
+            [Statistics(m, m.statistics([*outputs, text], references, sources), SIGNATURE, "") for m in metrics],
+            some, [], None, Options(resamples=0),
+        )
+        for text in ("", "a b c d")
+    }  # fmt: skip
+    for name in ("bleu", "rouge1"):
+        score = found[name]
+        assert (score.if_worst, score.if_best) == (whole[""][name].estimate, whole["a b c d"][name].estimate)
+        assert score.if_worst < score.estimate < score.if_best  # type: ignore[operator]
+    assert whole[""]["bleu"].if_worst is None
+
+
+def test_a_field_that_groups_examples_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    warn_of_clusters(examples(6, doc_id=["x", "x", "y", "y", "z", "z"], domain=["n"] * 6))
+    assert "the field doc_id has 3 values for 6 examples" in caplog.text
+    assert "dataset.cluster=doc_id" in caplog.text
+    caplog.clear()
+    warn_of_clusters(examples(3, doc_id=["x", "y", "z"], domain=["n", "n", "o"]))  # one each; not a grouping
+    warn_of_clusters(examples(3, doc_id=["x", "x", "x"]))
+    assert caplog.text == ""
+    estimate([mean_statistics(np.arange(4.0))], examples(4, doc_id=list("aabb")), [], "doc_id", Options(resamples=0))
+    assert caplog.text == ""
+
+
+def test_strata_by_a_field() -> None:
+    some = examples(4, domain=list("aabb"))
+    statistics = [mean_statistics(np.array([1.0, 1.0, 3.0, 3.0]))]
+    found = estimate(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
+    assert (found.estimate, found.low, found.high) == (2.0, 2.0, 2.0)
+    with pytest.raises(HarnessError, match="stats.strata=topic: the example '0' has no such field; its fields: domain"):
+        estimate(statistics, some, [], None, Options(strata="topic"))
+    run = harness.evaluate(["a", "b"] * 4, ["a"] * 8, ["rouge"], strata=["x", "y"] * 4, resamples=100)
+    assert run.scores["rouge1"].low == run.scores["rouge1"].high == 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.metrics.kernels.compiled import compiled
+from harness.compiled import compiled
 from harness.metrics.kernels.text import ONE
 
 MIX = 0x1E3779B97F4A7C15

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from harness.metrics.kernels.compiled import compiled
+from harness.compiled import compiled
 
 BITS = 62
 """Cells of a table that are worked on at once: a whole number with room for the carry."""

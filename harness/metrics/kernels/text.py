@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.metrics.kernels.compiled import compiled
+from harness.compiled import compiled
 
 SPACE = 1
 ALONE = 2

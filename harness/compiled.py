@@ -1,4 +1,4 @@
-"""How a kernel is compiled."""
+"""How a kernel is compiled. Numba is imported here, so only kernels import this module."""
 
 from __future__ import annotations
 

@@ -1,0 +1,162 @@
+"""Resampling and comparison beside sacrebleu and scipy: seconds, ratios, memory.
+
+`python -m benchmarks.statistics large` is the measurement of a million examples in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sacrebleu
+import scipy.stats
+
+import harness
+from benchmarks.lexical import clock, data, zipf
+from harness.metrics.rouge import Rouge
+from harness.metrics.ter import Ter
+from harness.stats.intervals import scores
+from harness.types import Metric, RunResult, Signature, Statistics
+
+EXAMPLES, RESAMPLES, PEER_RESAMPLES = 10_000, 10_000, 500
+SUITE = ("bleu", "chrf", "chrfpp", "rouge", "nist", "exact_match", "token_f1")
+
+
+def suite() -> tuple[list[Statistics], list[str], list[str]]:
+    """Rows of the lexical suite on real text where that is there; TER's, slow to compute, of the first 500 pairs again
+    and again."""
+    outputs, references = next(iter(data(EXAMPLES, 1).values()))
+    run = harness.evaluate(outputs, references, list(SUITE), resamples=0)
+    ter = Ter()
+    first = ter.statistics(outputs[:500], [[r] for r in references[:500]], [None] * 500)
+    rows = np.tile(first, (EXAMPLES // 500, 1))
+    return [*run.statistics.values(), Statistics(ter, rows, Signature({}, {}), "")], outputs, references
+
+
+def against_sacrebleu(statistics: list[Statistics], outputs: list[str], references: list[str]) -> Iterator[str]:
+    """Resampling alone: both sides have the statistics of every segment before the clock starts."""
+    ours = clock(lambda: scores(statistics, resamples=RESAMPLES), 3)
+    names = [name for one in statistics for name in one.metric.score_names]
+    yield f"| all {len(names)} scores of the lexical suite | {ours:.2f} | | | |"
+    theirs = sum(_their_bootstrap(metric, outputs, references) for metric in (sacrebleu.BLEU(), sacrebleu.CHRF()))
+    theirs += _their_bootstrap(sacrebleu.TER(), outputs[:500] * (EXAMPLES // 500), references[:500] * (EXAMPLES // 500))
+    peer = f"sacrebleu {sacrebleu.__version__}: BLEU, chrF, TER only"
+    yield f"| the same | {ours:.2f} | {peer} | {theirs:.1f} | {theirs / ours:.0f} |"
+    three = [one for one in statistics if one.metric.name in ("bleu", "chrf", "ter")]
+    alone = clock(lambda: scores(three, resamples=RESAMPLES), 3)
+    yield f"| BLEU, chrF and TER with their sub-scores | {alone:.2f} | the same | {theirs:.1f} | {theirs / alone:.0f} |"
+
+
+def _their_bootstrap(metric: Any, outputs: list[str], references: list[str]) -> float:
+    """Seconds for RESAMPLES resamples, from PEER_RESAMPLES of them: its time grows with their number."""
+    from sacrebleu.significance import _bootstrap_resample
+
+    statistics = metric._extract_corpus_statistics(outputs, [references])
+    return clock(lambda: _bootstrap_resample(statistics, metric, PEER_RESAMPLES), 1) * RESAMPLES / PEER_RESAMPLES
+
+
+def against_scipy(statistics: list[Statistics]) -> Iterator[str]:
+    means = [one for one in statistics if one.metric.averaged]
+    ours = clock(lambda: scores(means, resamples=RESAMPLES, method="bca"), 3)
+    columns = [one.metric.score_examples(one.rows)[:, i] for one in means for i in range(len(one.metric.score_names))]
+    some = 200
+    start = time.perf_counter()
+    scipy.stats.bootstrap(
+        (columns[0],), np.mean, n_resamples=some, method="BCa", batch=50, rng=np.random.default_rng(1)
+    )
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    scipy.stats.bootstrap(
+        (columns[0],), np.mean, n_resamples=2 * some, method="BCa", batch=50, rng=np.random.default_rng(1)
+    )
+    second = time.perf_counter() - start
+    each = first + (second - first) * (RESAMPLES - some) / some  # the jackknife once, the rest by the resample
+    theirs = each * len(columns)
+    what, peer = f"BCa of the {len(columns)} scores that are means", f"scipy {scipy.__version__}, one call a score"
+    yield f"| {what} | {ours:.2f} | {peer} | {theirs:.1f} | {theirs / ours:.0f} |"
+
+
+def stored_runs(n: int, systems: int) -> list[RunResult]:
+    """Runs as they are read back: ROUGE and BLEU rows of real text, shuffled a little for each system."""
+    outputs, references = next(iter(data(n, 1).values()))
+    base = harness.evaluate(outputs, references, ["bleu", "rouge"], resamples=0)
+    table = pd.DataFrame({"id": [str(i) for i in range(n)], "repeat": 0})
+    rng = np.random.default_rng(0)
+    runs = []
+    for i in range(systems):
+        keep = rng.random(n) < 0.9
+        statistics = {
+            name: Statistics(
+                one.metric, np.where(keep[:, None], one.rows, one.rows[rng.permutation(n)]), one.signature, ""
+            )
+            for name, one in base.statistics.items()
+        }
+        runs.append(RunResult(f"s{i}", "data", "data", f"s{i}", {}, statistics, table, 0))
+    return runs
+
+
+def all_pairs() -> Iterator[str]:
+    runs = stored_runs(EXAMPLES, 20)
+    for test in ("bootstrap", "randomization"):
+        seconds = clock(lambda test=test: harness.compare(runs, test=test), 1)
+        yield f"| 20 runs of {EXAMPLES:,} examples, all 190 pairs, BLEU and ROUGE, {test} | {seconds:.1f} | | | |"
+
+
+def paired() -> Iterator[str]:
+    from sacrebleu.significance import PairedTest
+
+    outputs, references = zipf(2000)
+    systems = [outputs, [output.replace("w7 ", "w8 ") for output in outputs]]
+    runs = [harness.evaluate(o, references, ["bleu"], resamples=0, name=str(i)) for i, o in enumerate(systems)]
+    ours = clock(lambda: harness.compare(runs, resamples=1000), 3)
+    named = [(str(i), o) for i, o in enumerate(systems)]
+    theirs = clock(lambda: PairedTest(named, {"BLEU": sacrebleu.BLEU()}, [references], "bs", 1000)(), 1)
+    what, peer = "two systems of 2,000 outputs, BLEU, 1,000 resamples", "sacrebleu PairedTest, from text"
+    yield f"| {what} | {ours:.3f} | {peer} | {theirs:.2f} | {theirs / ours:.0f} |"
+
+
+def large() -> None:
+    """A million examples: rows of BLEU and of ROUGE-1, 2 and L."""
+    n = 1_000_000
+    rng = np.random.default_rng(0)
+    bleu: Metric = harness.evaluate(["a"], ["a"], ["bleu"], resamples=0).statistics["bleu"].metric
+    statistics = [
+        Statistics(bleu, rng.integers(1, 20, (n, len(bleu.columns))).astype(float), Signature({}, {}), ""),
+        Statistics(
+            rouge := Rouge(["rouge1", "rouge2", "rougeL"]), rng.random((n, len(rouge.columns))), Signature({}, {}), ""
+        ),
+    ]
+    start = time.perf_counter()
+    scores(statistics, resamples=RESAMPLES)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "peak": peak}))
+
+
+def tables() -> Iterator[str]:
+    statistics, outputs, references = suite()
+    yield f"{RESAMPLES:,} resamples of {EXAMPLES:,} examples from stored statistics; the peer's time is scaled up from"
+    yield f"{PEER_RESAMPLES} resamples (sacrebleu) and 200 (scipy), since it grows with their number."
+    yield from ("", "| what | ours, s | beside | s | ratio |", "| --- | ---: | --- | ---: | ---: |")
+    scores(statistics, resamples=100)  # compiled
+    yield from against_sacrebleu(statistics, outputs, references)
+    yield from against_scipy(statistics)
+    yield from paired()
+    yield from all_pairs()
+    asked = subprocess.run(
+        [sys.executable, "-m", "benchmarks.statistics", "large"], capture_output=True, text=True, check=True
+    )
+    found = json.loads(asked.stdout)
+    what = f"1,000,000 examples, BLEU and ROUGE-1, 2, L (peak memory {found['peak']:,.0f} MiB)"
+    yield f"| {what} | {found['seconds']:.0f} | | | |"
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["large"]:
+    large()

@@ -1,0 +1,105 @@
+"""`dataset.filter`, `dataset.sample`, `dataset.shard`: which examples are evaluated, for every data set.
+
+Applied in this order, before the top level's `limit`:
+
+filter  those of which an expression is true: `'dataset.filter="domain == \\"news\\" and len(source) < 500"'`, over
+        id, source, references and metadata by name; in Jinja's language, evaluated in its sandbox.
+sample  N examples drawn at random: those with the smallest hashes of (seed, id). So the draw depends on the ids alone,
+        not on the order of rows, and a sample of 500 is part of that of 1,000. Kept in the data's order.
+shard   `2/8`: of every 8 examples that are left the third (0/8 is the first), so that 8 machines share the work.
+
+>>> examples = [Example(str(i), "x" * i, (), {"even": i % 2 == 0}) for i in range(10)]
+>>> [example.id for example in Selection("even and len(source) > 1", shard="0/2")(examples)]
+['2', '6']
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from harness.types import Example, HarnessError
+
+
+class Selection:
+    def __init__(
+        self, filter: str | None = None, sample: int | None = None, sample_seed: int = 0, shard: str | None = None
+    ) -> None:
+        self._passes = _condition(filter) if filter is not None else None
+        if sample is not None and sample < 1:
+            raise HarnessError(f"dataset.sample={sample}; expected at least 1")
+        self._sample, self._seed = sample, sample_seed
+        self._shard = _share(shard) if shard is not None else None
+
+    def __call__(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The chosen examples in their order, holding no more than the sample."""
+        if self._passes is not None:
+            examples = filter(self._passes, examples)
+        if self._sample is not None:
+            examples = self._drawn(examples, self._sample)
+        if self._shard is not None:
+            first, step = self._shard
+            examples = islice(examples, first, None, step)
+        return iter(examples)
+
+    def _drawn(self, examples: Iterable[Example], size: int) -> Iterator[Example]:
+        seed = b"%d:" % self._seed
+        ranked = (
+            (hashlib.blake2b(seed + example.id.encode(), digest_size=8).digest(), example.id, position, example)
+            for position, example in enumerate(examples)
+        )
+        chosen = sorted(heapq.nsmallest(size, ranked), key=lambda one: one[2])
+        return (example for *_, example in chosen)
+
+
+def _share(shard: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if not found or int(found[1]) >= int(found[2]):
+        raise HarnessError(f"dataset.shard={shard}; expected i/n with i from 0 to n - 1, for instance 0/4")
+    return int(found[1]), int(found[2])
+
+
+def _condition(expression: str) -> Callable[[Example], bool]:
+    from jinja2 import StrictUndefined, TemplateError, Undefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals.clear()
+    environment.globals["len"] = len
+    place = f"dataset.filter={expression}"
+    try:
+        value_of = environment.compile_expression(expression, undefined_to_none=False)
+    except TemplateError as error:
+        raise HarnessError(
+            f"{place} is not an expression ({error}); expected for instance domain == 'news' and len(source) < 500"
+        ) from None
+
+    def passes(example: Example) -> bool:
+        fields: dict[str, Any] = {
+            "metadata": example.metadata,
+            **example.metadata,
+            "id": example.id,
+            "source": example.source,
+            "references": example.references,
+        }
+        try:
+            value = value_of(fields)
+        except Exception as error:  # whatever the expression's own arithmetic raises
+            raise HarnessError(f"{place} fails on the example {example.id!r} ({error}); {_has(fields)}") from None
+        if isinstance(value, Undefined):
+            raise HarnessError(f"{place} fails on the example {example.id!r} (not a field); {_has(fields)}")
+        if not isinstance(value, bool):
+            raise HarnessError(
+                f"{place} gives {str(value)[:40]!r} for the example {example.id!r}; expected true or false"
+            )
+        return value
+
+    return passes
+
+
+def _has(fields: dict[str, Any]) -> str:
+    return f"it has: {', '.join(name for name in fields if name != 'metadata')}"

@@ -1,0 +1,178 @@
+"""Comparisons, rankings, power and the best of many, as tables and sentences for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.report.terminal import console, number, table
+from harness.types import Comparison, Comparisons
+
+MANY = 10
+"""More pairs than this are shown as a ranking only."""
+CORRECTIONS = {
+    "max-t": "step-down max-T over all rows",
+    "holm": "Holm over all rows",
+    "bh": "Benjamini and Hochberg over all rows (the share of false alarms)",
+    "none": "not adjusted",
+}
+
+
+def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, test: str, correction: str) -> None:
+    """A table and a sentence for each pair of systems, then rankings and averages over data sets."""
+    out = console()
+    pairs = {(row.dataset, row.baseline, row.system) for row in rows}
+    for dataset, on_one in groupby(rows, key=lambda r: r.dataset):
+        some = list(on_one)
+        out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"), soft_wrap=True)
+        if len(pairs) <= MANY or not rankings:
+            _print_pairs(out, some, level)
+        _print_rankings(out, [one for one in rankings if one.dataset == dataset])
+        out.print()
+    if rows.macro:
+        out.print(Text(f"{rows.macro[0].dataset}: each score's mean over them, paired {test}", "bold"), soft_wrap=True)
+        _print_pairs(out, rows.macro, level)
+        out.print()
+    if len(pairs) > MANY and rankings:
+        hint = f"{len(pairs)} pairs were compared; --json lists them, --baseline RUN shows those of one run."
+        out.print(hint, style="dim", soft_wrap=True)
+    note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}; verdicts follow it."
+    out.print(note, style="dim", soft_wrap=True)
+
+
+def _print_pairs(out: Console, rows: Sequence[Comparison], level: float) -> None:
+    for (system, baseline), pair in groupby(rows, key=lambda r: (r.system, r.baseline)):
+        found = list(pair)
+        checked = any(row.p_t is not None for row in found)
+        out.print(Text(f"\n{system} against {baseline}", "bold"), soft_wrap=True)
+        checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
+        shown = table(
+            ("score", "left"), ("difference", "right"), (f"{level:.0%} interval", "left"), ("p", "right"), *checks,
+            ("p adj.", "right"), ("won/tied/lost %", "right"), ("verdict", "left"),
+        )  # fmt: skip
+        for row in found:
+            digits = _digits(row)
+            style = {"better": "green", "worse": "red"}.get(row.verdict, "")
+            difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
+            bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
+            ps = (row.p_value, *((row.p_t, row.p_wilcoxon) if checked else ()), row.p_adjusted)
+            shown.add_row(row.score, difference, bounds, *map(_p, ps), _shares(row), Text(row.verdict, style))
+        out.print(shown)
+        out.print(sentence(found), soft_wrap=True)
+
+
+def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
+    """A table a score: the range of ranks of each system, and letters shared by those that cannot be told apart."""
+    for one in rankings:
+        out.print(Text(f"\nranking by {one.score}", "bold"), soft_wrap=True)
+        shown = table(("system", "left"), (one.score, "right"), ("rank", "left"), ("group", "left"))
+        digits = 2 if any(abs(r.estimate or 0) >= 1.5 for r in one.systems) else 4
+        for ranked in one.systems:
+            rank = f"{ranked.low}" if ranked.low == ranked.high else f"{ranked.low} to {ranked.high}"
+            shown.add_row(ranked.system, number(ranked.estimate, digits), rank, ranked.letters)
+        out.print(shown)
+    if rankings:
+        out.print("Systems that share a letter cannot be told apart.", style="dim")
+
+
+def _units(rows: Sequence[Comparison]) -> str:
+    counts = sorted({row.n for row in rows})
+    shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    excluded = max(row.excluded for row in rows)
+    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} examples excluded" if excluded else "")
+
+
+def _digits(row: Comparison) -> int:
+    return 2 if max(abs(row.baseline_estimate or 0), abs(row.system_estimate or 0)) >= 1.5 else 4
+
+
+def _p(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.4f}"
+
+
+def _shares(row: Comparison) -> str:
+    shares = (row.won, row.tied, row.lost)
+    return "n/a" if None in shares else "/".join(f"{100 * (share or 0):.0f}" for share in shares)
+
+
+def sentence(rows: Sequence[Comparison]) -> str:
+    """Who is better, in words.
+
+    One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
+    x 0.8; n that would tell the difference seen, were it the true one: x 90.`
+    """
+    first = rows[0]
+    parts = []
+    for verdict in ("better", "worse"):
+        scores = [row.score for row in rows if row.verdict == verdict]
+        if scores:
+            parts.append(f"{verdict} than {first.baseline} on {_and(scores)}")
+    unclear = [row for row in rows if row.verdict == "not distinguishable"]
+    said = f"{first.system} is {' and '.join(parts)}" if parts else ""
+    if not unclear:
+        return f"{said}."
+    reach = _and([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
+    limits = f"smallest detectable difference at n = {first.n}: {reach}"
+    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
+    if more:
+        limits += f"; n that would tell the difference seen, were it the true one: {_and(more)}"
+    if not parts:
+        return f"{first.system} and {first.baseline} cannot be told apart; {limits}."
+    return f"{said}; not distinguishable on the rest ({limits})."
+
+
+def _and(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def print_powers(rows: Sequence[Any], power: float) -> None:
+    """What comparisons can detect, a table a pair."""
+    out = console()
+    for (dataset, baseline, system), some in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
+        pair = list(some)
+        out.print(Text(f"{dataset}: {system} against {baseline}, n = {pair[0].n} {pair[0].unit}", "bold"))
+        shown = table(
+            ("score", "left"), ("standard error", "right"), ("smallest detectable", "right"), ("difference", "right"),
+            ("power for it", "right"), ("n for it", "right"),
+        )  # fmt: skip
+        for row in pair:
+            digits = 2 if row.smallest_detectable >= 0.1 else 4
+            values = (number(x, digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
+            shown.add_row(row.score, *values, f"{row.power:.0%}", "n/a" if row.needed is None else f"{row.needed:,}")
+        out.print(shown)
+        out.print()
+    out.print(f"Smallest detectable and n: with a chance of {power:.0%}, in a single test.", style="dim")
+
+
+def print_best(rows: Sequence[Any]) -> None:
+    """The best of several runs, as it stands and corrected for the choice."""
+    out = console()
+    for dataset, some in groupby(rows, key=lambda r: r.dataset):
+        group = list(some)
+        first = group[0]
+        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n} {first.unit}", "bold"), soft_wrap=True)
+        shown = table(
+            ("score", "left"), ("best", "left"), ("as it stands", "right"), (f"{first.level:.0%} interval", "left"),
+            ("corrected", "right"), (f"{first.level:.0%} interval", "left"), ("chosen again", "right"),
+        )  # fmt: skip
+        for row in group:
+            digits = 2 if abs(row.estimate) >= 1.5 else 4
+            pairs = ((row.estimate, row.low, row.high), (row.corrected, row.corrected_low, row.corrected_high))
+            cells = [
+                cell
+                for estimate, low, high in pairs
+                for cell in (number(estimate, digits), f"[{number(low, digits)}, {number(high, digits)}]")
+            ]
+            shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
+        out.print(shown)
+        out.print()
+    out.print(
+        "Corrected: less what the best of so many gains by luck. Chosen again: the share of resamples in which the "
+        "same run wins.",
+        style="dim",
+        soft_wrap=True,
+    )

@@ -1,0 +1,89 @@
+"""Compiled kernels of resampling: how often each unit was drawn, and counts times rows of statistics.
+
+Random numbers are xoshiro256++ (Blackman and Vigna 2021), its state given by a SeedSequence; whole numbers below n come
+from them by Lemire's method (2019) with rejection, so that every unit is exactly as likely as every other.
+
+The product adds the rows in their order, a multiplication and an addition each, for every column by itself: its last
+bits depend on nothing but the column, not on what stands beside it, on the number of threads or on a BLAS library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.compiled import compiled
+
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+TILE = 256
+"""Rows that are added to all resamples of a block before the next ones: they stay in the processor's cache."""
+
+
+@compiled
+def _next(s: Any) -> Any:
+    """The next 64 random bits; the state s (4,) moves on."""
+    t = s[0] + s[3]
+    found = ((t << np.uint64(23)) | (t >> np.uint64(41))) + s[0]
+    t = s[1] << np.uint64(17)
+    s[2] ^= s[0]
+    s[3] ^= s[1]
+    s[1] ^= s[2]
+    s[0] ^= s[3]
+    s[2] ^= t
+    s[3] = (s[3] << np.uint64(45)) | (s[3] >> np.uint64(19))
+    return found
+
+
+@compiled
+def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
+    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement."""
+    s = state.copy()
+    counts[:] = 0
+    for r in range(counts.shape[0]):
+        start = np.uint64(0)
+        for size in sizes:
+            bound = np.uint64(size)
+            unfair = (np.uint64(1) << HALF) % bound
+            left = size
+            while left > 0:
+                bits = _next(s)
+                for half in (bits & LOW, bits >> HALF):  # one number from each half
+                    product = half * bound
+                    if left > 0 and (product & LOW) >= unfair:
+                        counts[r, start + (product >> HALF)] += 1
+                        left -= 1
+            start += bound
+
+
+@compiled
+def coin_flips(state: Any, counts: Any) -> None:
+    """Fills counts (r, units) with 0 and 1, each as likely."""
+    s = state.copy()
+    for r in range(counts.shape[0]):
+        bits = np.uint64(0)
+        for i in range(counts.shape[1]):
+            if i % 64 == 0:
+                bits = _next(s)
+            counts[r, i] = bits & np.uint64(1)
+            bits >>= np.uint64(1)
+
+
+@compiled
+def product(counts: Any, rows: Any, sums: Any) -> None:
+    """sums (r, k) = counts (r, n) times rows (n, k); r is a multiple of 4."""
+    sums[:] = 0.0
+    for start in range(0, rows.shape[0], TILE):
+        end = min(start + TILE, rows.shape[0])
+        for r in range(0, counts.shape[0], 4):
+            a, b, c, d = sums[r], sums[r + 1], sums[r + 2], sums[r + 3]
+            for i in range(start, end):
+                row = rows[i]
+                u, v = float(counts[r, i]), float(counts[r + 1, i])
+                w, x = float(counts[r + 2, i]), float(counts[r + 3, i])
+                for j in range(rows.shape[1]):
+                    a[j] += u * row[j]
+                    b[j] += v * row[j]
+                    c[j] += w * row[j]
+                    d[j] += x * row[j]

@@ -1,0 +1,88 @@
+"""Rankings from all pairwise comparisons: for each system the ranks that the tests leave open, and letters for groups
+that cannot be told apart.
+
+A system's rank lies between one more than the number of systems significantly better than it, and the number of all
+systems less those significantly worse: with p-values adjusted over the family all these ranges hold at once at the
+stated level. Two systems share a letter exactly where they are not distinguishable (a compact letter display).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from string import ascii_lowercase
+
+from harness.types import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One system's place."""
+
+    system: str
+    estimate: float | None
+    low: int
+    high: int
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The systems of a data set by one score, the best first."""
+
+    dataset: str
+    score: str
+    systems: tuple[Ranked, ...]
+
+
+def rankings(rows: Sequence[Comparison]) -> list[Ranking]:
+    """A ranking for each data set and score of which all pairs of three or more systems were compared."""
+    found = []
+    ordered = sorted(enumerate(rows), key=lambda item: (item[1].dataset, item[1].score, item[0]))
+    for (dataset, score), some in groupby((row for _, row in ordered), key=lambda row: (row.dataset, row.score)):
+        pairs = list(some)
+        names = list(dict.fromkeys(name for row in pairs for name in (row.baseline, row.system)))
+        if len(names) > 2 and len(pairs) == len(names) * (len(names) - 1) // 2:
+            found.append(Ranking(dataset, score, tuple(_ranked(names, pairs))))
+    place = {(row.dataset, row.score): i for i, row in reversed(list(enumerate(rows)))}
+    return sorted(found, key=lambda one: place[one.dataset, one.score])
+
+
+def _ranked(names: Sequence[str], pairs: Sequence[Comparison]) -> Iterator[Ranked]:
+    estimates: dict[str, float | None] = {}
+    for row in pairs:
+        estimates.setdefault(row.baseline, row.baseline_estimate)
+        estimates.setdefault(row.system, row.system_estimate)
+    sign = -1.0 if pairs[0].higher_is_better else 1.0
+    order = sorted(names, key=lambda name: (estimates[name] is None, sign * (estimates[name] or 0.0)))
+    better: dict[str, set[str]] = {name: set() for name in names}  # the systems that each one beats
+    alike: dict[str, set[str]] = {name: set() for name in names}
+    for row in pairs:
+        if row.verdict == "not distinguishable":
+            alike[row.system].add(row.baseline)
+            alike[row.baseline].add(row.system)
+        else:
+            winner, loser = (row.system, row.baseline) if row.verdict == "better" else (row.baseline, row.system)
+            better[winner].add(loser)
+    groups = sorted(_cliques(set(), set(names), set(), alike), key=lambda group: sorted(map(order.index, group)))
+    for name in order:
+        beaten_by = sum(name in losers for losers in better.values())
+        letters = "".join(_letter(i) for i, group in enumerate(groups) if name in group)
+        yield Ranked(name, estimates[name], 1 + beaten_by, len(names) - len(better[name]), letters)
+
+
+def _cliques(chosen: set[str], open_: set[str], done: set[str], alike: dict[str, set[str]]) -> Iterator[frozenset[str]]:
+    """The largest groups in which all are alike (Bron and Kerbosch 1973, with a pivot)."""
+    if not open_ and not done:
+        yield frozenset(chosen)
+        return
+    pivot = max(sorted(open_ | done), key=lambda name: len(alike[name] & open_))
+    for name in sorted(open_ - alike[pivot]):
+        yield from _cliques(chosen | {name}, open_ & alike[name], done & alike[name], alike)
+        open_, done = open_ - {name}, done | {name}
+
+
+def _letter(i: int) -> str:
+    """a to z, then a1, b1, …"""
+    return ascii_lowercase[i % 26] + (str(i // 26) if i >= 26 else "")

@@ -1,0 +1,167 @@
+"""`dataset=mlflow dataset.path=support_qa`: data that is in MLflow.
+
+The path is
+- the name or id of an evaluation data set (`mlflow.genai.datasets`), whose records have `inputs`, `expectations` and
+  `tags`: `dataset.columns.source=inputs.question dataset.columns.references=expectations.expected_response`;
+- an artifact, `runs:/RUN_ID/eval.json`: a table of `mlflow.log_table`, or any file that dataset=file reads;
+- a run, `runs:/RUN_ID`: the data set that was logged as its input (`mlflow.log_input`), read again from its source;
+  `dataset.input=NAME` says which where there are several.
+
+It stands here and not with the other data sets because this is the only room that imports mlflow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness import files
+from harness.rows import Columns, examples_of
+from harness.tracking.mlflow import default_uri, quiet, reachable
+from harness.types import Dataset, Example, HarnessError
+
+PAGE = 1000
+RUN = re.compile(r"runs:/([^/]+)/?")
+
+
+class MlflowDataset(Dataset):
+    def __init__(
+        self,
+        path: str,
+        uri: str | None = None,
+        input: str | None = None,
+        columns: Mapping[str, Any] | None = None,
+        cluster: str | None = None,
+    ) -> None:
+        Columns(columns)  # says now what is wrong with them
+        self.path, self.input, self.columns, self.cluster = path, input, columns, cluster
+        self.uri = uri or default_uri(Path("runs"))
+        run = RUN.fullmatch(path)
+        self.name = input or (run[1] if run else Path(path).stem if ":/" in path else path)
+        self._about: dict[str, str] = {}
+
+    def examples(self) -> Iterator[Example]:
+        return examples_of(self._rows, self.columns, self.cluster)
+
+    def about(self) -> Mapping[str, str]:
+        return self._about
+
+    def _rows(self) -> Iterator[files.Row]:
+        self._check_store()
+        run = RUN.fullmatch(self.path)
+        try:
+            if run:
+                found: Path | Iterator[files.Row] = self._input(run[1])
+            else:
+                found = self._artifact() if ":/" in self.path else self._records()
+            if isinstance(found, Path):
+                self._about["sha256"] = files.file_digest(files.existing(found, "a data file"))
+                found = _table(found)
+            yield from found
+        except HarnessError:
+            raise
+        except Exception as error:  # MLflow raises its own, its database's and its storage's errors
+            raise self._unreadable(str(error).strip() or type(error).__name__) from error
+
+    def _check_store(self) -> None:
+        """A store that is not there is said now: MLflow makes an empty one, or retries for minutes."""
+        store = Path(self.uri.removeprefix("sqlite:///"))
+        if self.uri.startswith("sqlite:///") and not store.exists():
+            raise self._unreadable(f"there is no {store}")
+        try:
+            reachable(self.uri)
+        except ConnectionError as error:
+            raise self._unreadable(str(error)) from None
+
+    def _unreadable(self, reason: str) -> HarnessError:
+        return HarnessError(
+            f"dataset.path={self.path} cannot be read from MLflow ({reason}); expected an evaluation data set, "
+            "runs:/RUN_ID/FILE or runs:/RUN_ID in the store that dataset.uri or tracking.uri names"
+        )
+
+    def _artifact(self) -> Path:
+        from mlflow.artifacts import download_artifacts
+
+        quiet()
+        self._about = {"artifact": self.path}
+        return Path(download_artifacts(artifact_uri=self.path, tracking_uri=self.uri))
+
+    def _input(self, run_id: str) -> Path | Iterator[files.Row]:
+        """What the data set logged as an input of the run was made from."""
+        import mlflow.data
+        from mlflow import MlflowClient
+
+        quiet()
+        logged = [one.dataset for one in MlflowClient(self.uri).get_run(run_id).inputs.dataset_inputs]
+        chosen = [one for one in logged if self.input in (None, one.name)]
+        if len(chosen) != 1:
+            names = ", ".join(sorted(one.name for one in logged)) or "none"
+            named = f" named {self.input!r}" if self.input else ""
+            raise HarnessError(
+                f"the run {run_id} has {len(chosen)} data sets{named} as inputs (all: {names}); expected one, "
+                "dataset.input=NAME chooses"
+            )
+        (dataset,) = chosen
+        self._about = {"run": run_id, "input": dataset.name, "digest": dataset.digest, "source": dataset.source}
+        source = mlflow.data.get_source(dataset)
+        try:
+            loaded = source.load()
+        except (NotImplementedError, AttributeError):
+            loaded = None
+        if isinstance(loaded, str | Path):
+            return Path(loaded)
+        if hasattr(loaded, "features"):  # a data set of Hugging Face's library
+            return ((f"{dataset.name} row {number}", dict(row)) for number, row in enumerate(loaded, start=1))
+        raise HarnessError(
+            f"the data set {dataset.name!r} of the run {run_id} was logged with a source of the kind "
+            f"{dataset.source_type!r}, which cannot be read again; expected one logged with source=FILE or URL, "
+            "or the data as an artifact (mlflow.log_table)"
+        )
+
+    def _records(self) -> Iterator[files.Row]:
+        """The records of an evaluation data set, page by page."""
+        from mlflow import MlflowClient
+        from mlflow.tracking._tracking_service.utils import _get_store
+
+        quiet()
+        client = MlflowClient(self.uri)
+        if re.fullmatch(r"d-[0-9a-f]{32}", self.path):
+            dataset = client.get_dataset(self.path)
+        else:
+            quoted = self.path.replace("'", "''")
+            found = list(client.search_datasets(filter_string=f"name = '{quoted}'", max_results=2))
+            if len(found) != 1:
+                count = "no evaluation data set has" if not found else "several evaluation data sets have"
+                raise self._unreadable(f"{count} this name" + ("; give the id, d-…" if found else ""))
+            (dataset,) = found
+        self._about = {"dataset_id": dataset.dataset_id, "digest": str(dataset.digest)}
+        self.name = dataset.name
+        return _paged(_get_store(self.uri), dataset.dataset_id, dataset.name)
+
+
+def _paged(store: Any, dataset_id: str, name: str) -> Iterator[files.Row]:
+    """From the store itself: the public `records` holds all of them and reads the process-wide tracking URI."""
+    token, number = None, 0
+    while True:
+        records, token = store._load_dataset_records(dataset_id, max_results=PAGE, page_token=token)
+        for record in records:
+            number += 1
+            fields = {name: getattr(record, name) for name in ("inputs", "expectations", "outputs", "tags")}
+            row = {"id": record.dataset_record_id, **{k: v for k, v in fields.items() if v}}
+            yield f"{name} record {number} ({record.dataset_record_id})", row
+        if not token:
+            return
+
+
+def _table(path: Path) -> Iterator[files.Row]:
+    """A file that dataset=file reads, or what `mlflow.log_table` writes: {"columns": […], "data": [[…], …]}."""
+    if path.suffix.lower() != ".json":
+        return files.read_rows(path, "a data file", quoting=True)
+    content = files.read_json(path)
+    if isinstance(content, Mapping) and set(content) >= {"columns", "data"}:
+        columns = content["columns"]
+        rows = (dict(zip(columns, row, strict=True)) for row in content["data"])
+        return ((f"{path.name} row {number}", row) for number, row in enumerate(rows, start=1))
+    return files.read_rows(path, "a data file", quoting=True)

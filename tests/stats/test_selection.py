@@ -1,0 +1,46 @@
+"""The best of many: the winner's curse is there, and the correction takes most of it away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import harness
+from harness.types import HarnessError
+from tests.stats.test_comparison import Lower, run
+
+
+def test_the_winners_curse_is_corrected() -> None:
+    """Best of 12 equal systems, true score 0.5: naively too high, corrected nearer, and covered as stated."""
+    rng = np.random.default_rng(1)
+    naive, corrected, held, held_naively = [], [], 0, 0
+    for _ in range(120):
+        shared = rng.normal(0, 0.1, 50)
+        runs = [run(0.5 + shared + rng.normal(0, 0.2, 50), str(i)) for i in range(12)]
+        (found,) = harness.best(runs, resamples=300)
+        naive.append(found.estimate)
+        corrected.append(found.corrected)
+        held += found.corrected_low <= 0.5 <= found.corrected_high
+        held_naively += found.low <= 0.5 <= found.high
+    assert np.mean(naive) > 0.535
+    assert abs(np.mean(corrected) - 0.5) < 0.4 * (np.mean(naive) - 0.5)
+    assert held / 120 > 0.88 > held_naively / 120
+
+
+def test_a_clear_winner_needs_no_correction() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.random(80)
+    runs = [run(base, "a"), run(base + 0.5, "b"), run(base + 0.1, "c")]
+    (found,) = harness.best(runs, resamples=500)
+    assert (found.system, found.of, found.n, found.chosen_again) == ("b", 3, 80, 1.0)
+    assert found.corrected == pytest.approx(found.estimate, abs=0.005)
+    assert (found.corrected_low, found.corrected_high) == pytest.approx((found.low, found.high), abs=0.02)
+    lower = [run(base, "a", Lower()), run(base + 0.5, "b", Lower())]
+    assert harness.best(lower, resamples=100)[0].system == "a"
+
+
+def test_needs_runs_on_the_same_data() -> None:
+    with pytest.raises(HarnessError, match="1 run given; expected at least 2"):
+        harness.best([run([1.0, 2.0], "a")])
+    with pytest.raises(HarnessError, match="runs on different data"):
+        harness.best([run([1.0, 2.0], "a"), run([1.0, 2.0, 3.0], "b")])
