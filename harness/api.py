@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import config, files, runner
+from harness.health import health
 from harness.report.progress import silent
 from harness.stats import comparison
 from harness.stats.estimation import Options, estimate
@@ -84,6 +85,7 @@ def evaluate(
         examples=store.examples_table(examples, given, given, statistics).to_pandas(),
         failed=0,
         cluster=None if clusters is None else "cluster",
+        health=health(examples, given, [None] * n),
         strata=options.strata,
     )
 

@@ -45,13 +45,13 @@ def estimate(job: Job, progress: Progress) -> Estimate:
     name = named(job)
     folder = run_folder(job, name)
     if job.system.stored:
-        return Estimate(name, str(folder), len(examples), len(rows), 0, 0, 0, None, None, None, None)
+        return Estimate(name, str(folder), len(examples), len(rows), 0, 0, 0, 0, 0, 0.0, None)
     identity = job.system.key()
     journal = Journal(folder / "outputs.jsonl")
     work = work_of(job, identity, rows, journal, shared_cache(job, identity, touch=False))
     todo = [work.examples[key] for batch in work.todo for key in batch]
     earlier = _earlier(identity, job.config.get("system"))
-    tokens = _tokens(job, todo, earlier)
+    given, output = _tokens(job, todo, earlier)
     rate = _rate(journal.content, earlier)
     price = job.system.price
     return Estimate(
@@ -62,10 +62,10 @@ def estimate(job: Job, progress: Progress) -> Estimate:
         journal=len(work.have),
         cached=len(work.cached),
         generate=len(todo),
-        input_tokens=tokens["input"],
-        output_tokens=tokens["output"],
+        input_tokens=given,
+        output_tokens=output,
         seconds=len(todo) / rate if rate else (None if todo else 0.0),
-        cost=None if price is None else generation.cost_of(tokens["input"], tokens["output"] or 0, price),
+        cost=None if price is None or output is None else generation.cost_of(given, output, price),
     )
 
 
@@ -83,7 +83,8 @@ def _rate(journal: Content, earlier: Mapping[str, Any]) -> float | None:
     return journal.generated / journal.seconds if journal.seconds else earlier.get("outputs_per_second")
 
 
-def _tokens(job: Job, todo: Sequence[Example], earlier: Mapping[str, Any]) -> dict[str, Any]:
+def _tokens(job: Job, todo: Sequence[Example], earlier: Mapping[str, Any]) -> tuple[int, int | None]:
+    """(input, output), the latter None where there is nothing to go by."""
     found = job.system.estimate(todo) or {}
     characters = 0
     for example in todo:
@@ -95,4 +96,4 @@ def _tokens(job: Job, todo: Sequence[Example], earlier: Mapping[str, Any]) -> di
     if output is None and all(example.references for example in todo):
         means = (sum(map(len, example.references)) / len(example.references) for example in todo)
         output = round(sum(means) / CHARACTERS)
-    return {"input": found.get("input_tokens", round(characters / CHARACTERS)), "output": output}
+    return found.get("input_tokens", round(characters / CHARACTERS)), output

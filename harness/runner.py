@@ -151,8 +151,12 @@ def outputs_of(
     work = work_of(job, identity, rows, journal, cache)
     if cache is not None and store.read_manifest(journal.path.parent) is None:
         cache.put(work.have, job.system.name)  # a kill may have come after the journal had a batch, before the cache
-    again = f"{job.command} retry_failed=true"
-    return generation.generate(job.system, work, journal, cache, job.max_failed, again, progress)
+    return generation.generate(job.system, work, journal, cache, job.max_failed, _again(job), progress)
+
+
+def _again(job: Job) -> str:
+    """The command that generates what failed."""
+    return job.command if job.retry_failed else f"{job.command} retry_failed=true"
 
 
 def work_of(
@@ -235,7 +239,7 @@ def _check_failed(job: Job, result: RunResult, where: Path) -> None:
         )
     limit = generation.limit_of(job.max_failed, n)
     if limit is not None and len(failed) > limit:
-        raise generation.too_many(failed, n, job.max_failed, where, f"{job.command} retry_failed=true")
+        raise generation.too_many(failed, n, job.max_failed, where, _again(job))
 
 
 def read_examples(

@@ -21,16 +21,17 @@ known: true
 repeats: 1
 sampled: false
 batch: 2
+shuffle: false
 seconds: 0.0
 size: 0
 price: null
 """
-BROKEN = Path("broken.txt")
+BROKEN, PAUSE = Path("broken.txt"), Path("pause.txt")
 
 
 class MadeUp(System):
     """Gives for an example a text that depends on the whole batch, as greedy decoding may; appends `pid batch id repeat`
-    to calls.txt for each. Ids that broken.txt lists fail."""
+    to calls.txt for each. Ids that broken.txt lists fail; after as many batches as pause.txt says it hangs in the next."""
 
     name = "made-up"
 
@@ -44,13 +45,15 @@ class MadeUp(System):
         repeats: int = 1,
         sampled: bool = False,
         batch: int = 2,
+        shuffle: bool = False,
         seconds: float = 0.0,
         size: int = 0,
         price: dict[str, float] | None = None,
     ) -> None:
         self.model, self.prompt, self.temperature, self.revision = model, prompt, temperature, revision
         self.known, self.repeats, self.sampled, self.batch = known, repeats, sampled, batch
-        self.seconds, self.size, self.price = seconds, size, price
+        self.batches = 0
+        self.shuffle, self.seconds, self.size, self.price = shuffle, seconds, size, price
 
     def key(self) -> str | None:
         if not self.known and self.revision is None:
@@ -63,6 +66,8 @@ class MadeUp(System):
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         order = sorted(range(len(examples)), key=lambda i: (-len(examples[i].source or ""), i))
+        if self.shuffle:  # no batch would be the same in a plan of fewer examples
+            order.sort(key=lambda i: digest([len(examples), examples[i].id, examples[i].repeat]))
         return [order[i : i + self.batch] for i in range(0, len(order), self.batch)]
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
@@ -72,6 +77,9 @@ class MadeUp(System):
         os.write(file, lines.encode())
         os.close(file)
         time.sleep(self.seconds)
+        self.batches += 1
+        while PAUSE.exists() and self.batches > int(PAUSE.read_text()):
+            time.sleep(0.01)
         broken = BROKEN.read_text().split() if BROKEN.exists() else []
         if "stop" in broken:
             raise HarnessError("stopped")

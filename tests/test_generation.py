@@ -440,3 +440,20 @@ def test_a_dry_run_that_cannot_be(made_up: Path, cli: Cli) -> None:
     assert "nowhere.jsonl does not exist" in called.err
     assert cli(*ARGUMENTS, "--dry-run", "--multirun", "dataset.path=nowhere.jsonl,dev.jsonl").code == 1
     assert not Path("runs").exists()
+
+
+def test_a_second_interrupt_ends_at_once() -> None:
+    code = (
+        "import time\nfrom harness.app import _interruptible\n"
+        "with _interruptible():\n"
+        "    try:\n        print('go', flush=True)\n        time.sleep(60)\n"
+        "    except KeyboardInterrupt:\n        print('ending', flush=True)\n        time.sleep(60)\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        for said in ("go\n", "ending\n"):
+            assert process.stdout.readline() == said
+            process.send_signal(signal.SIGINT)
+        assert process.wait() == -signal.SIGINT

@@ -97,6 +97,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
 
 
 def _count(run: RunResult) -> str:
+    if not run.manifest:  # not of a folder
+        return f"{len(run.examples)} examples"
     repeats = run.manifest["system"]["repeats"]
     return f"{run.manifest['dataset']['examples']} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
 
