@@ -237,12 +237,15 @@ def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[tuple[RunResu
             raise HarnessError(_alone(first, loaded))
         against = None if base is None else members.index(_baseline_of(members, loaded, base))
         dataset = first.dataset if datasets.count(first.dataset) == 1 else f"{first.dataset} ({key[:8]})"
-        group = [replace(_in_order(named[i], first), dataset=dataset) for i in members]
         if against is None:
-            chosen = [(a, b) for i, a in enumerate(group) for b in group[i + 1 :]]
+            chosen = [(a, b) for i, a in enumerate(members) for b in members[i + 1 :]]
         else:
-            chosen = [(group[against], one) for i, one in enumerate(group) if i != against]
-        pairs.append([_comparable(a, b) for a, b in chosen])
+            chosen = [(members[against], one) for i, one in enumerate(members) if i != against]
+        common = [_common(named[a], named[b]) for a, b in chosen]
+        ready = {i: replace(_in_order(named[i], first), dataset=dataset) for i in members}
+        pairs.append(
+            [(_with(ready[a], some), _with(ready[b], some)) for (a, b), some in zip(chosen, common, strict=True)]
+        )
     return pairs
 
 
@@ -330,12 +333,16 @@ def _alone(run: RunResult, runs: Sequence[RunResult]) -> str:
     )
 
 
-def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
-    """The pair, reduced to the metrics both have, if these are of the same definition."""
-    if a.cluster != b.cluster:
-        raise HarnessError(
-            f"{a.name} has the cluster field {a.cluster}, {b.name} {b.cluster}; expected the same dataset.cluster"
-        )
+def _with(run: RunResult, metrics: Sequence[str]) -> RunResult:
+    """The run with these metrics only."""
+    return replace(run, statistics={name: run.statistics[name] for name in metrics})
+
+
+def _common(a: RunResult, b: RunResult) -> list[str]:
+    """The metrics that both runs have, if they are of the same definition."""
+    for what, mine, theirs in (("dataset.cluster", a.cluster, b.cluster), ("stats.strata", a.strata, b.strata)):
+        if mine != theirs:
+            raise HarnessError(f"{a.name} has {what}={mine}, {b.name} {what}={theirs}; expected the same")
     common = [name for name in a.statistics if name in b.statistics]
     if not common:
         raise HarnessError(
@@ -343,34 +350,31 @@ def _comparable(a: RunResult, b: RunResult) -> tuple[RunResult, RunResult]:
             "expected at least one"
         )
     for name in common:
-        mine, theirs = a.statistics[name], b.statistics[name]
-        first, second = mine.signature.definition, theirs.signature.definition
+        one, other = a.statistics[name], b.statistics[name]
+        first, second = one.signature.definition, other.signature.definition
         changed = [k for k in {**first, **second} if first.get(k) != second.get(k)]
-        if changed or mine.metric.columns != theirs.metric.columns:
+        if changed or one.metric.columns != other.metric.columns:
             what = ", ".join(f"{k}: {first.get(k)} and {second.get(k)}" for k in changed)
-            what = what or f"scores: {', '.join(mine.metric.score_names)} and {', '.join(theirs.metric.score_names)}"
+            what = what or f"scores: {', '.join(one.metric.score_names)} and {', '.join(other.metric.score_names)}"
             raise HarnessError(
                 f"{name} of {a.name} and {b.name} are defined differently ({what}): "
-                f"{mine.signature} and {theirs.signature}; expected the same definition"
+                f"{one.signature} and {other.signature}; expected the same definition"
             )
         if first.get("nrefs") == "var" and _references(a) != _references(b):
             raise HarnessError(
                 f"{a.name} and {b.name} were scored against different references (as system=human is, which leaves out "
                 "the one that it gives); expected the same"
             )
-        if mine.metric.higher_is_better != theirs.metric.higher_is_better:
+        if one.metric.higher_is_better != other.metric.higher_is_better:
             raise HarnessError(
                 f"{name}: higher is better in one of {a.name} and {b.name}, lower in the other; expected the same"
             )
-        if mine.signature.provenance != theirs.signature.provenance:
+        if one.signature.provenance != other.signature.provenance:
             log.warning(
                 "%s of %s and %s were made with other versions: %s and %s",
-                name, a.name, b.name, mine.signature, theirs.signature,
+                name, a.name, b.name, one.signature, other.signature,
             )  # fmt: skip
     left_out = sorted((a.statistics.keys() | b.statistics.keys()) - set(common))
     if left_out:
         log.warning("not in both %s and %s, so not compared: %s", a.name, b.name, ", ".join(left_out))
-    return (
-        replace(a, statistics={name: a.statistics[name] for name in common}),
-        replace(b, statistics={name: b.statistics[name] for name in common}),
-    )
+    return common

@@ -22,9 +22,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.files import digest
+from harness.prompt import Prompt
 from harness.systems.background import in_background
 from harness.systems.endpoint import Endpoint, Limits, Reply
-from harness.prompt import Prompt
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1
