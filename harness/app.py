@@ -11,9 +11,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
@@ -69,13 +69,17 @@ def _flags_first(arguments: list[str]) -> list[str]:
 def _task(composed: DictConfig) -> str | None:
     """One cell of a run or multirun; returns its run folder."""
     from harness import runner
+    from harness.report.curve import print_curve
     from harness.report.progress import bars
-    from harness.report.terminal import print_run
+    from harness.report.terminal import print_compare_command, print_run
 
     hydra_config = HydraConfig.get()
     many = hydra_config.mode == RunMode.MULTIRUN
+    results = []
     try:
-        result = runner.run(job(composed, many), bars(composed.progress))
+        for one in jobs(composed, many):
+            results.append(runner.run(one, bars(composed.progress)))
+            print_run(results[-1], scores=not (many or one.many))
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
@@ -87,8 +91,30 @@ def _task(composed: DictConfig) -> str | None:
         sweep.mkdir(parents=True, exist_ok=True)
         (sweep / f"{hydra_config.job.num}.failed").write_text(str(error))
         return None
-    print_run(result, scores=not many)
-    return str(result.path)
+    if results[0].manifest["system"]["series"]:
+        print_curve(results)
+        print_compare_command([result.path for result in results if result.path])
+    return str(results[-1].path)
+
+
+def jobs(composed: DictConfig, many: bool = False) -> Iterator[Any]:
+    """The job that a composed config describes, or one for each of the systems that its system stands for."""
+    whole = job(composed, many)
+    if not hasattr(whole.system, "cells"):
+        yield whole
+        return
+    raw = OmegaConf.to_container(composed, resolve=False)
+    resolved = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(raw, dict)
+    for spec in whole.system.cells():
+        yield replace(
+            whole,
+            system=_build(spec, "system"),
+            key=core.key({**cast(dict[str, Any], resolved), "system": spec}),
+            config={**whole.config, "system": core.masked(spec, raw["system"], raw)},
+            name=whole.name and f"{whole.name}-step-{spec['step']}",
+            many=True,
+        )
 
 
 def job(composed: DictConfig, many: bool = False) -> Any:
@@ -163,6 +189,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             for path, manifest in stored_runs(below)
             if manifest["group"] == config.group and manifest["started"] >= since
         )
+        folders.sort(key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)])
         if folders:
             print_summary([load_run(folder) for folder in folders])
         keys = [read_manifest(path)["dataset"]["key"] for path in folders]  # type: ignore[index]  # just listed

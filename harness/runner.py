@@ -348,7 +348,7 @@ def manifest(
             "examples": len(result.examples),
             "cluster": result.cluster,
         },
-        "system": {"name": result.system, "key": identity},
+        "system": {"name": result.system, "key": identity, "step": job.system.step, "series": job.system.series},
         "metrics": metrics,
         "seed": job.stats["seed"],
         "harness": harness.__version__,

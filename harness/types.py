@@ -194,6 +194,11 @@ class System(ABC):
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
 
+    step: int | None = None
+    """The training step of a checkpoint; tracking draws scores by it."""
+    series: str | None = None
+    """The training run that the checkpoint belongs to: its steps make one curve."""
+
     @abstractmethod
     def key(self) -> str | None:
         """Hash of everything that decides the outputs beside the example itself, or None where that cannot be known:
@@ -213,6 +218,15 @@ class System(ABC):
     @abstractmethod
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
         """One output for each example of the batch, in its order."""
+
+
+class Systems(Protocol):
+    """Several systems under one config, each evaluated in a run of its own."""
+
+    name: str
+
+    def cells(self) -> list[dict[str, Any]]:
+        """A system's config for each of them, `_target_` and options."""
 
 
 class Metric(ABC):

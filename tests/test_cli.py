@@ -33,7 +33,7 @@ def test_help_shows_what_a_person_would_type(tmp_path: Path) -> None:
     run = harness("run", "--help", cwd=tmp_path)
     assert run.returncode == 0
     assert "harness run --multirun" in run.stdout
-    assert "system: huggingface, lead, lexrank, predictions, smollm2" in run.stdout
+    assert "system: checkpoints, huggingface, lead, lexrank, predictions, smollm2" in run.stdout
     assert list(tmp_path.iterdir()) == []
     script = subprocess.run([Path(sys.executable).parent / "harness", "--help"], capture_output=True, text=True)
     assert script.stdout == shown.stdout

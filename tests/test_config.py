@@ -22,6 +22,7 @@ NEEDED = {  # what the user must give (`???`), by choice
     "text": {"references": ["ref.txt"]},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "predictions": {"path": "out.txt"},
+    "checkpoints": {"path": "out"},
     "python": {"python.function": "quality.py:adequacy"},
     "command": {"command.command": ["judge"]},
     "perplexity": {"perplexity.model": "some/model"},

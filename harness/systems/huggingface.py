@@ -22,7 +22,7 @@ import io
 import logging
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, cached_property
 from pathlib import Path
@@ -53,6 +53,7 @@ class HuggingFace(System):
         tokenizer: str | None = None,
         adapter: str | None = None,
         step: int | None = None,
+        series: str | None = None,
         prompt: str = "{{ source }}",
         few_shot: Mapping[str, Any] | None = None,
         chat: bool | None = None,
@@ -77,7 +78,7 @@ class HuggingFace(System):
         dtype: str = "float32",
     ) -> None:
         """The options are explained in conf/system/huggingface.yaml."""
-        self.model, self.revision, self.step = model, revision, step
+        self.model, self.revision, self.step, self.series = model, revision, step, series
         self.location = models.on_disk(model, "system.model", EXPECTED)
         self.tokenizer, self.adapter = tokenizer, adapter
         self.name = name or (self.location.stem if self.location else model.rsplit("/", 1)[-1])
@@ -117,7 +118,7 @@ class HuggingFace(System):
     def in_memory(cls, model: Any, tokenizer: Any, **options: Any) -> HuggingFace:
         """A system of a model that is loaded already, as in a training run."""
         system = cls(type(model).__name__, **options)
-        system._loaded = (tokenizer, model)
+        system._tokenizer, system._model = tokenizer, model
         return system
 
     # ------------------------------------------------------------ what decides an output
@@ -150,6 +151,14 @@ class HuggingFace(System):
                 longest = lengths[i]
             batches[-1].append(i)
         return batches
+
+    def estimate(self, examples: Sequence[Example]) -> dict[str, int]:
+        """For dry runs: what goes in is known, what comes out is not."""
+        return {"input_tokens": sum(len(ids) for ids in self._encoded(examples))}
+
+    def about(self) -> dict[str, str]:
+        """For the manifest and for tracking."""
+        return {"batch_invariant": str(self.batch_invariant).lower()}
 
     def _size(self, rows: int, longest: int) -> int:
         return rows * self.decoding.num_beams * (longest + self.decoding.max_new_tokens)
@@ -189,7 +198,7 @@ class HuggingFace(System):
     def _generated(self, rows: Sequence[tuple[Example, list[int]]]) -> list[Output]:
         import torch
 
-        tokenizer, model = self._loaded
+        tokenizer, model = self._tokenizer, self._model
         started = time.perf_counter()
         longest = max(len(ids) for _, ids in rows)
         ids = torch.full((len(rows), longest), _pad(tokenizer))
@@ -216,12 +225,12 @@ class HuggingFace(System):
 
     def _output(self, tokens: list[int], info: dict[str, Any]) -> Output:
         """The text of the new tokens up to the model's end token, a stop string or the limit, and which it was."""
-        tokenizer, model = self._loaded
-        ends = self.decoding.generation.get("eos_token_id", model.generation_config.eos_token_id)
+        tokenizer, own = self._tokenizer, self._model.generation_config
+        ends = self.decoding.generation.get("eos_token_id", own.eos_token_id)
         closing = {tokenizer.pad_token_id, *(ends if isinstance(ends, list) else [ends])}
         length = next((i for i, token in enumerate(tokens) if token in closing), len(tokens))
         text, stopped = self.decoding.cut(tokenizer.decode(tokens[:length], skip_special_tokens=True))
-        forced = model.generation_config.forced_eos_token_id is not None and length + 1 == self.decoding.max_new_tokens
+        forced = own.forced_eos_token_id is not None and length + 1 == self.decoding.max_new_tokens
         finish = "stop" if stopped or (length < len(tokens) and not forced) else "length"
         return Output(text, info={**info, "output_tokens": length, "finish": finish})
 
@@ -229,7 +238,7 @@ class HuggingFace(System):
         """The token ids of each example's prompt."""
         if not examples:
             return []
-        tokenizer, _ = self._loaded
+        tokenizer = self._tokenizer
         chat = bool(tokenizer.chat_template) if self.chat is None else self.chat
         prompts = [self.prompt(example) for example in examples]
         if not tokenizer.chat_template and (chat or self.system_message is not None):
@@ -248,47 +257,63 @@ class HuggingFace(System):
 
     def _room(self) -> int:
         """Tokens that a prompt may have."""
-        config = self._loaded[1].config
+        config = self._model.config
         positions = getattr(config, "max_position_embeddings", None) or 10**9
         return positions if config.is_encoder_decoder else positions - self.decoding.max_new_tokens
 
     # ------------------------------------------------------------ loading
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        try:
+    def _tokenizer(self) -> Any:
+        where, source = self._source
+        if self.tokenizer is not None:
+            beside = self._beside("tokenizer")
+            where, source = (self.tokenizer, {}) if beside is None else models.arguments(beside)
+        with self._explained():
+            from transformers import AutoTokenizer
+
+            return AutoTokenizer.from_pretrained(where, **source)
+
+    @cached_property
+    def _model(self) -> Any:
+        where, source = self._source
+        with self._explained():
             import torch
             import transformers
 
+            config = transformers.AutoConfig.from_pretrained(where, **source)
+            kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
+            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
+                model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
             if self.adapter is not None:
                 import peft
-        except ImportError as error:
+
+                adapter = str(self._beside("adapter") or self.adapter)
+                model = peft.PeftModel.from_pretrained(model, adapter).merge_and_unload()
+            return model.to(models.device_of(self.device)).eval()
+
+    @cached_property
+    def _source(self) -> tuple[str, dict[str, Any]]:
+        """What `from_pretrained` is called with."""
+        with self._explained():
+            models.quiet()
+        if self.location is not None:
+            return models.arguments(self.location)
+        return self.model, {"revision": self.revision} if self.revision else {}
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except ModuleNotFoundError as error:
             raise HarnessError(
                 f"system=huggingface needs {error.name}, which is not installed; "
                 "expected this package with its extra: pip install '.[huggingface]' in a checkout"
             ) from None
-        models.quiet()
-        where, source = self.model, {"revision": self.revision} if self.revision else {}
-        if self.location is not None:
-            where, source = models.arguments(self.location)
-        words, options = where, source
-        if self.tokenizer is not None:
-            beside = self._beside("tokenizer")
-            words, options = (self.tokenizer, {}) if beside is None else models.arguments(beside)
-        try:
-            config = transformers.AutoConfig.from_pretrained(where, **source)
-            kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
-            tokenizer = transformers.AutoTokenizer.from_pretrained(words, **options)
-            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
-                model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
-            if self.adapter is not None:
-                beside = self._beside("adapter")
-                model = peft.PeftModel.from_pretrained(model, str(beside or self.adapter)).merge_and_unload()
         except (OSError, ValueError, ImportError) as error:
             raise HarnessError(
                 f"system.model={self.model} cannot be loaded: {str(error).strip()}\n{EXPECTED} while online"
             ) from error
-        return tokenizer, model.to(models.device_of(self.device)).eval()
 
     def _beside(self, option: str) -> Path | None:
         """Where an adapter or a tokenizer of its own is on disk."""

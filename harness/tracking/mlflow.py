@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from harness.files import digest, file_digest, flat
-from harness.types import HarnessError, RunResult, Tracked
+from harness.types import HarnessError, RunResult, Score, Tracked
 
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
 TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
@@ -58,18 +58,21 @@ class MlflowTracker:
         with _first(self.uri):
             client = MlflowClient(tracking_uri=self.uri)
             experiment = self._experiment(client)
-            parent = self._parent(client, experiment, group) if group else None
+            parent = self._parent(client, experiment, {"harness.group": group}, f"multirun {group}") if group else None
+            series = _series(run)
+            if series:
+                parent = self._parent(client, experiment, {"harness.series": series, **_below(parent)}, series)
         assert run.path is not None
         result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
-        where = {"harness.key": run.manifest["key"], "harness.result": result}
-        if parent:
-            where["mlflow.parentRunId"] = parent
+        where = {"harness.key": run.manifest["key"], "harness.result": result, **_below(parent)}
         run_id, finished = _find(client, experiment, where)
         if run_id is None:
             tags = {**where, "mlflow.runName": run.name}
             start = _milliseconds(run.manifest["started"])
             run_id = client.create_run(experiment, start_time=start, tags=tags, run_name=run.name).info.run_id
         if not finished:
+            if series and parent:
+                _log(client, parent, metrics_of(run))  # all steps in one run: the page draws them as a curve
             self._fill(client, run_id, run)
         return Tracked(run_id, self.uri, self._page(experiment, run_id))
 
@@ -94,28 +97,22 @@ class MlflowTracker:
             )
         return str(found.experiment_id)
 
-    def _parent(self, client: Any, experiment: str, group: str) -> str:
-        where = {"harness.group": group}
+    def _parent(self, client: Any, experiment: str, where: dict[str, str], name: str) -> str:
         run_id, _ = _find(client, experiment, where)
         if run_id is None:
-            run_id = client.create_run(experiment, tags=where, run_name=f"multirun {group}").info.run_id
+            run_id = client.create_run(experiment, tags=where, run_name=name).info.run_id
             client.set_terminated(run_id)
         return run_id
 
     def _fill(self, client: Any, run_id: str, run: RunResult) -> None:
-        from mlflow.entities import Metric, Param, RunTag
+        from mlflow.entities import Param, RunTag
 
         ended = _milliseconds(run.manifest["ended"])
-        values: dict[str, float | None] = {"examples": float(len(run.examples)), "failed": float(run.failed)}
-        for name, score in run.scores.items():
-            values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
-        metrics = [Metric(name, value, ended, 0) for name, value in values.items() if value is not None]
         params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"]) if k not in INCIDENTAL]
         tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
         tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
         client.log_batch(run_id, tags=tags)
-        for some_metrics in _parts(metrics, MAX_METRICS):
-            client.log_batch(run_id, metrics=some_metrics)
+        _log(client, run_id, metrics_of(run))
         for some_params in _parts(params, MAX_PARAMS):
             client.log_batch(run_id, params=some_params)
         assert run.path is not None
@@ -128,6 +125,52 @@ class MlflowTracker:
         if self.uri.startswith("http"):
             return f"{self.uri.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
         return f"{run_id} in {self.uri}"
+
+
+def metrics_of(run: RunResult) -> list[Any]:
+    """Every number of a run, at the training step where it has one."""
+    from mlflow.entities import Metric
+
+    values = {"examples": float(len(run.examples)), "failed": float(run.failed), **bounded(run.scores)}
+    moment, step = _milliseconds(run.manifest["ended"]), run.manifest["system"].get("step") or 0
+    return [Metric(name, value, moment, step) for name, value in values.items()]
+
+
+def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
+    """Scores under their names with their bounds, those that cannot be had left out."""
+    values: dict[str, float | None] = {}
+    for name, score in scores.items():
+        values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def log_to_active_run(run: RunResult, step: int, prefix: str) -> str | None:
+    """Logs scores at a training step to the MLflow run that is active here; its id, None where there is none."""
+    import mlflow
+
+    active = mlflow.active_run()
+    if active is None:
+        return None
+    values = {"failed": float(run.failed), **bounded(run.scores)}
+    mlflow.log_metrics({prefix + name: value for name, value in values.items()}, step, run_id=active.info.run_id)
+    return str(active.info.run_id)
+
+
+def _log(client: Any, run_id: str, metrics: Sequence[Any]) -> None:
+    for some in _parts(metrics, MAX_METRICS):
+        client.log_batch(run_id, metrics=some)
+
+
+def _series(run: RunResult) -> str | None:
+    """The name of the curve that the run is a point of: one training run, on one data set, scored in one way."""
+    name = run.manifest["system"].get("series")
+    config = run.manifest["config"]
+    scored = [run.dataset_key, *(config.get(part) for part in ("postprocess", "metrics", "stats"))]
+    return f"{run.dataset}-{name}-{digest(scored)[:8]}" if name else None
+
+
+def _below(parent: str | None) -> dict[str, str]:
+    return {"mlflow.parentRunId": parent} if parent else {}
 
 
 @contextmanager

@@ -267,8 +267,8 @@ def test_a_run_says_that_batches_matter_unless_they_cannot(causal: Path, caplog:
     huggingface._say_that_batches_matter.cache_clear()
     sizes: list[int] = []
     alone = system(causal, batch_invariant=True)
-    counted = alone._loaded[1].generate
-    alone._loaded[1].generate = lambda **options: (sizes.append(len(options["input_ids"])), counted(**options))[1]
+    counted = alone._model.generate
+    alone._model.generate = lambda **options: (sizes.append(len(options["input_ids"])), counted(**options))[1]
     outputs = alone.generate(BATCH)
     assert sizes == [1, 1, 1]
     assert caplog.text == ""
@@ -283,7 +283,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(causal: Path, caplog: p
     expected = texts(system(causal).generate(BATCH * 2))
     tried: list[int] = []
     small = system(causal)
-    model = small._loaded[1]
+    model = small._model
     real = model.generate
 
     def generate(**options: Any) -> Any:
