@@ -12,7 +12,7 @@ from pathlib import Path
 import sacrebleu
 
 import harness
-from benchmarks import lexical, neural
+from benchmarks import generation, lexical, neural
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 PAIRS, RESAMPLES = 2000, 1000
@@ -77,6 +77,7 @@ Machines are noisy: read ratios, not seconds.
         "lexical": ("Lexical metrics", lexical.tables),
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
+        "generation": ("Generation", generation.tables),
         "others": ("Intervals and comparisons", others),
     }
     _, *before = PAGE.read_text().split("\n## ") if PAGE.exists() else [""]

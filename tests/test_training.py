@@ -15,6 +15,7 @@ from harness.postprocess import Postprocess
 from harness.types import Example, HarnessError
 from tests.conftest import Called, write_jsonl
 from tests.systems import tiny
+from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
 ROWS = [{"id": str(i), "source": f"w{i} w{i + 1}", "references": [f"w{i} w14"]} for i in range(5)]
 
@@ -100,14 +101,17 @@ def test_the_function_takes_data_of_every_kind(folder: Path, tmp_path: Path, cap
     examples = [Example(row["id"], row["source"], tuple(row["references"])) for row in ROWS]
     options = {"max_new_tokens": 4, "resamples": 0, "track": False}
     found = [
-        training.evaluate_checkpoint(model, tokenizer, data, ["chrf"], 7, **options).scores["chrf"].estimate
+        training.evaluate_checkpoint(model, tokenizer, data, ["chrf"], 7, **options)
         for data in (str(path), path, FileDataset(str(path)), ROWS, examples)
     ]
-    assert len(set(found)) == 1
+    assert len({result.scores["chrf"].estimate for result in found}) == 1
     assert not model.training
+    outputs = found[0].examples["output"].tolist()
+    first = outputs[0].split()[0]
     result = training.evaluate_checkpoint(
-        model, tokenizer, ROWS, "exact_match", 7, postprocess=Postprocess(extract=".*(w14)"), max_new_tokens=4
+        model, tokenizer, ROWS, "exact_match", 7, postprocess=Postprocess(extract=f"^{first} "), max_new_tokens=4
     )
+    assert len(result.examples) == sum(output.startswith(f"{first} ") for output in outputs)
     assert "there is no active MLflow run: step 7 is not logged; expected mlflow.start_run() before" in caplog.text
     assert result.failed + len(result.examples) == 5
     with pytest.raises(HarnessError, match="step 7: all 5 examples failed, the first with: "):

@@ -1,6 +1,6 @@
 """`python -m harness.demo.dates runs/dates`: trains a small model to write dates in words, and keeps its checkpoints.
 
-The data is made here, the model (a T5 of about 300,000 parameters) starts from random weights, and two cores take about
+The data is made here; the model, a Bart of half a million parameters, starts from random weights; two cores take about
 two minutes. `make demo-checkpoints` then evaluates every checkpoint on dates that training never saw.
 
 >>> in_words(date(2024, 3, 5))
@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+
+from harness import models
 
 ONES = [
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -72,12 +74,13 @@ def examples(train: int, test: int, seed: int = 0) -> tuple[list[dict[str, Any]]
 
 def tokenizer() -> Any:
     """A digit or dash is a token, a word is a token."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+    from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
 
     words = {word for n in range(100) for word in cardinal(n).split()} | {ordinal(n) for n in range(1, 32)}
     known = [*SPECIAL, *"0123456789-", *sorted(words), "the", "of", "hundred", "thousand", *MONTHS]
-    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(known)}, unk_token="<unk>"))
+    core = Tokenizer(WordLevel({word: i for i, word in enumerate(known)}, unk_token="<unk>"))
     digits = pre_tokenizers.Split(Regex(r"\d-?"), "isolated")
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), digits, pre_tokenizers.Split(Regex(r"(?<=\d)-"), "isolated")]
@@ -88,14 +91,15 @@ def tokenizer() -> Any:
 
 
 def model(width: int, vocabulary: int) -> Any:
-    from transformers import T5Config, T5ForConditionalGeneration
+    from transformers import BartConfig, BartForConditionalGeneration
 
-    return T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=vocabulary, d_model=width, d_kv=width // 4, d_ff=4 * width, num_layers=2, num_heads=4,
-            dropout_rate=0.0, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
-        )
+    config = BartConfig(
+        vocab_size=vocabulary, d_model=width, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width, max_position_embeddings=32,
+        dropout=0.0, init_std=0.05, pad_token_id=0, bos_token_id=0, eos_token_id=1, decoder_start_token_id=0,
+        forced_eos_token_id=None,
     )  # fmt: skip
+    return BartForConditionalGeneration(config)
 
 
 def train(
@@ -105,6 +109,7 @@ def train(
     import torch
     from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments, set_seed
 
+    models.quiet()
     set_seed(0)
     folder.mkdir(parents=True, exist_ok=True)
     kept, unseen = examples(TRAIN, TEST)
@@ -119,11 +124,11 @@ def train(
         str(folder),
         max_steps=steps,
         per_device_train_batch_size=batch,
-        learning_rate=2e-3,
+        learning_rate=1e-4,
         warmup_steps=steps // 20,
         save_steps=steps // saves,
         save_only_model=True,
-        logging_steps=max(1, steps // 20),
+        logging_strategy="no",
         report_to=[],
         use_cpu=not torch.cuda.is_available(),
         seed=0,
@@ -137,7 +142,7 @@ def train(
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m harness.demo.dates", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=1500)
     options = parser.parse_args(arguments)
     if len(list(options.folder.glob("checkpoint-*/trainer_state.json"))) >= 5:
         print(f"{options.folder} has its checkpoints already")

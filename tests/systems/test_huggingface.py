@@ -18,6 +18,7 @@ from harness.systems.prompt import Prompt
 from harness.types import Example, HarnessError, Output
 from tests.conftest import example, write_jsonl
 from tests.systems import tiny
+from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
 BATCH = [example("1", "w1 w2 w3 w4 w5"), example("2", "w9"), example("3", "w7 w8 w1")]
 KINDS = ("causal", "seq2seq", "absolute")
