@@ -23,7 +23,7 @@ from harness import load_run
 from harness.datasets.embedded import EmbeddedDataset
 from harness.models import package_folder, quiet
 
-EXAMPLES, NEW, BUDGET, ROUNDS = 500, 12, 8192, 2
+EXAMPLES, NEW, BUDGET, ROUNDS = 500, 24, 4096, 1
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 

@@ -49,6 +49,7 @@ def evaluate_checkpoint(
     level: float = 0.95,
     seed: int = 12345,
     postprocess: Postprocess | None = None,
+    cluster: str | None = None,
     track: bool = True,
     prefix: str = "",
     **options: Any,
@@ -57,9 +58,13 @@ def evaluate_checkpoint(
     behind `prefix` (`dev/`, where several data sets go into one run). What failed is left out and counted.
 
     `dataset` is a file of examples, a data set, or a list of examples or of rows with `source` and `references`.
-    `options` are those of system=huggingface: `prompt`, `max_new_tokens`, `num_beams`, `batch_tokens` and so on.
+    `cluster` names the metadata field by which examples belong together, by default the data set's own. `options` are
+    those of system=huggingface: `prompt`, `max_new_tokens`, `num_beams`, `batch_tokens` and so on.
     """
     examples = _examples(dataset)
+    cluster = cluster or getattr(dataset, "cluster", None)
+    if options.get("repeats", 1) != 1:
+        raise HarnessError(f"repeats={options['repeats']}; expected 1 in training, one output for each example")
     system = HuggingFace.in_memory(model, tokenizer, **options)
     made: list[Output] = [Output(None, "not generated")] * len(examples)
     training = bool(model.training)
@@ -78,6 +83,7 @@ def evaluate_checkpoint(
         references=[list(examples[i].references) for i in kept],
         sources=[examples[i].source for i in kept],
         ids=[examples[i].id for i in kept],
+        clusters=[examples[i].metadata[cluster] for i in kept] if cluster else None,
         metrics=metrics,
         resamples=resamples,
         level=level,
@@ -124,7 +130,8 @@ def _callback() -> type[Any]:
         ) -> None:
             if every is not None and every < 1:
                 raise HarnessError(f"every={every}; expected at least 1, or None: at every checkpoint")
-            self.examples, self.metrics, self.every, self.options = _examples(dataset), metrics, every, options
+            self.examples, self.metrics, self.every = _examples(dataset), metrics, every
+            self.options = {"cluster": getattr(dataset, "cluster", None), **options}
             self.results: dict[int, RunResult] = {}
 
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

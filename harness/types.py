@@ -68,7 +68,7 @@ class Output:
     text: str | None
     error: str | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`."""
+    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop`, `length`), `seconds`."""
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.error is None):
@@ -193,7 +193,6 @@ class System(ABC):
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
-
     step: int | None = None
     """The training step of a checkpoint; tracking draws scores by it."""
     series: str | None = None

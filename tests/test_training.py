@@ -17,7 +17,7 @@ from tests.conftest import Called, write_jsonl
 from tests.systems import tiny
 from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
-ROWS = [{"id": str(i), "source": f"w{i} w{i + 1}", "references": [f"w{i} w14"]} for i in range(5)]
+ROWS = [{"id": str(i), "source": f"w{i} w{i + 1}", "references": [f"w{i} w14"], "topic": "ab"[i % 2]} for i in range(5)]
 
 
 @pytest.fixture
@@ -106,6 +106,10 @@ def test_the_function_takes_data_of_every_kind(folder: Path, tmp_path: Path, cap
     ]
     assert len({result.scores["chrf"].estimate for result in found}) == 1
     assert not model.training
+    clustered = FileDataset(str(path), cluster="topic")
+    wide = training.evaluate_checkpoint(model, tokenizer, clustered, ["chrf"], 7, **options)
+    assert wide.cluster == "cluster"
+    assert wide.examples["cluster"].tolist() == ["a", "b", "a", "b", "a"]
     outputs = found[0].examples["output"].tolist()
     first = outputs[0].split()[0]
     result = training.evaluate_checkpoint(
@@ -121,6 +125,9 @@ def test_the_function_takes_data_of_every_kind(folder: Path, tmp_path: Path, cap
 def test_what_is_wrong_is_said(folder: Path) -> None:
     with pytest.raises(HarnessError, match="every=0; expected at least 1, or None: at every checkpoint"):
         training.HarnessCallback(ROWS, every=0)
+    for option in ({"repeats": 2, "do_sample": True}, {"device": "cpu"}):
+        with pytest.raises(HarnessError, match="repeats=2; expected 1|device=cpu with a model in memory"):
+            training.evaluate_checkpoint(*loaded(folder), ROWS, **option)
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         training.Nothing  # noqa: B018
     state = type("State", (), {"is_world_process_zero": True, "global_step": 1})()
@@ -158,16 +165,16 @@ def test_the_demonstration_shortened(
 
     monkeypatch.setattr(dates, "TRAIN", 500)
     monkeypatch.setattr(dates, "TEST", 40)
-    dates.train(Path("runs/dates"), steps=60, width=32, batch=16)
+    dates.train(Path("runs/dates"), steps=100, width=32, batch=32, rate=3e-3)
     called = cli("run", "experiment=checkpoints", "stats.resamples=200")
     assert called.code == 0, called.err
-    assert "harness compare runs/checkpoints/test-dates-step-12-" in called.out
+    assert "harness compare runs/checkpoints/test-dates-step-20-" in called.out
     store = MlflowClient(f"sqlite:///{tmp_path}/runs/mlflow.db")
     runs = store.search_runs([store.get_experiment_by_name("checkpoints").experiment_id])
     (curve,) = [run for run in runs if "harness.series" in run.data.tags]
     chrf = history(store, curve.info.run_id, "chrf")
-    assert list(chrf) == [12, 24, 36, 48, 60]
-    assert chrf[60] > chrf[12] + 5
+    assert list(chrf) == [20, 40, 60, 80, 100]
+    assert chrf[100] > chrf[20] + 10
     low, high = (history(store, curve.info.run_id, f"chrf/{bound}") for bound in ("ci_low", "ci_high"))
     assert all(low[step] < chrf[step] < high[step] for step in chrf)
     dates.main(["runs/dates"])  # nothing is trained twice

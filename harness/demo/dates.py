@@ -102,9 +102,7 @@ def model(width: int, vocabulary: int) -> Any:
     return BartForConditionalGeneration(config)
 
 
-def train(
-    folder: Path, steps: int, saves: int = 5, width: int = 96, batch: int = 64, callbacks: Sequence[Any] = ()
-) -> Path:
+def train(folder: Path, steps: int, saves: int = 5, width: int = 96, batch: int = 64, rate: float = 1e-4) -> Path:
     """Writes train.jsonl, test.jsonl and `saves` checkpoints into the folder."""
     import torch
     from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments, set_seed
@@ -124,7 +122,7 @@ def train(
         str(folder),
         max_steps=steps,
         per_device_train_batch_size=batch,
-        learning_rate=1e-4,
+        learning_rate=rate,
         warmup_steps=steps // 20,
         save_steps=steps // saves,
         save_only_model=True,
@@ -135,7 +133,7 @@ def train(
         dataloader_pin_memory=False,
     )
     collator = DataCollatorForSeq2Seq(words, network)
-    Trainer(network, arguments, collator, train_dataset=data, processing_class=words, callbacks=list(callbacks)).train()
+    Trainer(network, arguments, collator, train_dataset=data, processing_class=words).train()
     return folder
 
 

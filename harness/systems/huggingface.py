@@ -72,7 +72,7 @@ class HuggingFace(System):
         seed: int | None = 0,
         repeats: int = 1,
         generation: Mapping[str, Any] | None = None,
-        batch_tokens: int = 8192,
+        batch_tokens: int = 4096,
         batch_invariant: bool = False,
         device: str = "auto",
         dtype: str = "float32",
@@ -117,6 +117,9 @@ class HuggingFace(System):
     @classmethod
     def in_memory(cls, model: Any, tokenizer: Any, **options: Any) -> HuggingFace:
         """A system of a model that is loaded already, as in a training run."""
+        for option in ("revision", "tokenizer", "adapter", "device", "dtype"):
+            if option in options:
+                raise HarnessError(f"{option}={options[option]} with a model in memory; expected it as it is loaded")
         system = cls(type(model).__name__, **options)
         system._tokenizer, system._model = tokenizer, model
         return system

@@ -12,6 +12,7 @@ itself, nor another with its source.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -39,27 +40,23 @@ class Prompt:
 
     def __call__(self, example: Example) -> str:
         """What the system is asked about the example."""
+        template = self._compiled
         fields = {**example.metadata, "id": example.id, "source": example.source}
         if self._shown is not None:
             fields["few_shot"] = self._draw(example)
-        return self._render(self._compiled, "prompt", fields, f"in example {example.id!r}")
+        return self._render(template, "prompt", fields, f"in example {example.id!r}")
 
     def _draw(self, example: Example) -> str:
-        assert self._shown is not None
-        pool = [
-            row
-            for row in self._shown
-            if str(row.get("id", "")) != example.id and (example.source is None or row.get("source") != example.source)
-        ]
-        count = self.few_shot["count"]
-        if len(pool) < count:
+        pool, count = self._shown or [], self.few_shot["count"]
+        order = generator(self.few_shot["seed"], example.id).permutation(len(pool))
+        drawn = list(itertools.islice((pool[i] for i in order if _differs(pool[i], example)), count))
+        if len(drawn) < count:
             raise HarnessError(
-                f"{self.few_shot['path']} has {len(pool)} examples other than {example.id!r}; "
+                f"{self.few_shot['path']} has {len(drawn)} examples other than {example.id!r}; "
                 f"expected at least {count} ({self.place}.few_shot.count)"
             )
-        chosen = generator(self.few_shot["seed"], example.id).choice(len(pool), count, replace=False)
         where = f"in {self.few_shot['path']}"
-        return "".join(self._render(self._shot, "few_shot.template", pool[i], where) for i in chosen)
+        return "".join(self._render(self._shot, "few_shot.template", row, where) for row in drawn)
 
     @cached_property
     def _shown(self) -> list[dict[str, Any]] | None:
@@ -106,6 +103,10 @@ class Prompt:
 def generator(*parts: Any) -> np.random.Generator:
     """Randomness that belongs to these values and to nothing else."""
     return np.random.default_rng(int(files.digest(parts), 16))
+
+
+def _differs(row: Mapping[str, Any], example: Example) -> bool:
+    return str(row.get("id", "")) != example.id and (example.source is None or row.get("source") != example.source)
 
 
 def _listed(references: Any) -> list[Any]:

@@ -213,6 +213,7 @@ def test_few_shot_examples_are_drawn_for_each_example(causal: Path, tmp_path: Pa
     [
         ("{{ text }}", {}, "system.prompt: 'text' is undefined in example '1'; expected one of: id, source, topic"),
         ("{{ text", {}, "system.prompt is not a Jinja template"),
+        ("{{ few_shot", {"path": "pool.jsonl"}, "system.prompt is not a Jinja template"),
         ("{{ source }}", {"path": "pool.jsonl"}, "expected {{ few_shot }} where they go"),
         ("{{ few_shot }}", {"path": "pool.jsonl", "count": 9}, "pool.jsonl has 2 examples other than '1'; expected at least 9"),
         ("{{ few_shot }}", {"path": "pool.jsonl", "count": 0}, "system.few_shot.count=0; expected a whole number"),
