@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test check bench coverage fuzz clean
+.PHONY: setup demo demo-checkpoints test check bench coverage fuzz clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -18,6 +18,13 @@ demo: .venv/demo.stamp
 	@echo
 	@echo "Run folders: runs/demo/ (scores.json, examples.parquet, statistics.parquet, config.yaml, manifest.json)"
 	@echo "MLflow's pages on them: $(BIN)/harness ui"
+
+# A small model learns to write dates in words (about two minutes), then its five checkpoints are evaluated.
+demo-checkpoints: .venv/demo.stamp
+	@$(BIN)/python -m harness.demo.dates runs/dates
+	@$(BIN)/harness run experiment=checkpoints
+	@echo
+	@echo "The curve, each score with its bounds by step: $(BIN)/harness ui"
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import lexical, neural, reading, resume, serving, statistics
+from benchmarks import generation, lexical, neural, reading, resume, serving, statistics
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -37,6 +37,7 @@ Machines are noisy: read ratios, not seconds.
         "neural": ("BERTScore", neural.tables),
         "statistics": ("Intervals and comparisons", statistics.tables),
         "reading": ("Reading data", reading.tables),
+        "generation": ("Generation", generation.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
         "command": ("Command line", command_line),

@@ -20,7 +20,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, cast
@@ -116,21 +116,47 @@ def _flags_first(arguments: list[str]) -> list[str]:
 def _task(composed: DictConfig) -> str | None:
     """One cell of a run or multirun; returns its run folder."""
     from harness import runner
+    from harness.report.curve import print_curve
     from harness.report.progress import bars
-    from harness.report.terminal import print_run
+    from harness.report.terminal import print_compare_command, print_run
 
     hydra_config = HydraConfig.get()
     many = hydra_config.mode == RunMode.MULTIRUN
     if composed.dry_run:
         _dry_run(composed, many)
         return None
+    results = []
     try:
-        result = runner.run(job(composed, many), bars(composed.progress))
+        for one in jobs(composed, many):
+            results.append(runner.run(one, bars(composed.progress)))
+            print_run(results[-1], scores=not (many or one.many))
     except HarnessError as error:
         _cell_failed(error, hydra_config)
         return None
-    print_run(result, scores=not many)
-    return str(result.path)
+    if results[0].manifest["system"]["series"]:
+        print_curve(results)
+        print_compare_command([result.path for result in results if result.path])
+    return str(results[-1].path)
+
+
+def jobs(composed: DictConfig, many: bool = False) -> Iterator[Any]:
+    """The job that a composed config describes, or one for each of the systems that its system stands for."""
+    whole = job(composed, many)
+    if not hasattr(whole.system, "cells"):
+        yield whole
+        return
+    raw = OmegaConf.to_container(composed, resolve=False)
+    resolved = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(raw, dict)
+    for spec in whole.system.cells():
+        yield replace(
+            whole,
+            system=_build(spec, "system"),
+            key=core.key({**cast(dict[str, Any], resolved), "system": spec}),
+            config={**whole.config, "system": core.masked(spec, raw["system"], raw)},
+            name=whole.name and f"{whole.name}-step-{spec['step']}",
+            many=True,
+        )
 
 
 def _cell_failed(error: HarnessError, hydra_config: Any) -> None:
@@ -155,7 +181,7 @@ def _dry_run(composed: DictConfig, many: bool) -> None:
     from harness.report.terminal import print_dry_run
 
     try:
-        found = asdict(estimate(job(composed, many), bars(composed.progress)))
+        found = [asdict(estimate(one, bars(composed.progress))) for one in jobs(composed, many)]
     except HarnessError as error:
         _cell_failed(error, HydraConfig.get())
         return
@@ -164,7 +190,7 @@ def _dry_run(composed: DictConfig, many: bool) -> None:
         sweep.mkdir(parents=True, exist_ok=True)
         (sweep / f"{HydraConfig.get().job.num}.dry").write_text(json.dumps(found))
     else:
-        print_dry_run([found])
+        print_dry_run(found)
 
 
 PASSED = ("name", "limit", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb")
@@ -338,6 +364,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             for path, manifest in stored_runs(below)
             if manifest["group"] == config.group and manifest["started"] >= since
         )
+        folders.sort(key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)])
         if folders:
             print_summary([load_run(folder) for folder in folders])
         keys = [read_manifest(path)["dataset"]["key"] for path in folders]  # type: ignore[index]  # just listed
@@ -355,7 +382,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
         found = sorted(folder.glob("*.dry"), key=lambda path: int(path.stem))
         if found:
-            print_dry_run([json.loads(path.read_text()) for path in found])
+            print_dry_run([cell for path in found for cell in json.loads(path.read_text())])
         return 1 if list(folder.glob("*.failed")) else 0
 
     @classmethod

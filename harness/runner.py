@@ -115,6 +115,7 @@ def run(job: Job, progress: Progress) -> RunResult:
         facts = original["generation"] if original else generation.facts(journal.content, raw, job.system.price)
         dataset = {"examples": len(examples), "about": masked(dict(job.dataset.about()))}
         system = {"repeats": job.system.repeats, "about": masked(dict(job.system.about()))}
+        system |= {"step": job.system.step, "series": job.system.series}
         told = made_by.manifest(result, dataset, system, job.config, keys, digests, facts, job.group, started, earlier)
         result.manifest.update(told)
         store.write(where, contents, yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True), told)

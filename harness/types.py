@@ -267,6 +267,10 @@ class System(ABC):
     """How many examples go together, unless `plan` knows better."""
     folder: Path | None = None
     """Set by the runner: the run folder, where a system may leave a log of its own."""
+    step: int | None = None
+    """The training step of a checkpoint; tracking draws scores by it."""
+    series: str | None = None
+    """The training run that the checkpoint belongs to: its steps make one curve."""
 
     @abstractmethod
     def key(self) -> str | None:
@@ -320,6 +324,15 @@ class System(ABC):
 
     def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
         """Nothing more is asked for: programs end, connections are closed."""
+
+
+class Systems(Protocol):
+    """Several systems under one config, each evaluated in a run of its own."""
+
+    name: str
+
+    def cells(self) -> list[dict[str, Any]]:
+        """A system's config for each of them, `_target_` and options."""
 
 
 class Metric(ABC):

@@ -25,6 +25,7 @@ NEEDED = {  # what the user must give (`???`), by choice
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "openai": {"base_url": "http://localhost:8000/v1", "model": "some/model"},
     "predictions": {"path": "out.txt"},
+    "checkpoints": {"path": "out"},
     "python": {"python.function": "quality.py:adequacy", "function": "my.py:summarize"},
     "command": {"command.command": ["judge"], "command": ["translate"]},
     "perplexity": {"perplexity.model": "some/model"},

@@ -13,7 +13,6 @@ harness.types.HarnessError: metrics.bertscore.model=./nowhere does not exist; ex
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from harness import models
 from harness.files import digest, file_digest, some
 from harness.types import HarnessError
 
@@ -33,7 +33,6 @@ PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     )
 }
-DTYPES = ("float32", "bfloat16", "float16")
 DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
 """How configs call the number of layers."""
 
@@ -53,11 +52,9 @@ class Pretrained:
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            place = self.option.rpartition(".")[0]
-            raise HarnessError(f"{place}.dtype={self.dtype}; expected one of {', '.join(DTYPES)}")
+        place = self.option.rpartition(".")[0]
+        models.check_dtype(self.dtype, place)
         if self.pickle not in (None, "pytorch_model.bin"):  # the only one that transformers looks for
-            place = self.option.rpartition(".")[0]
             raise HarnessError(f"{place}.pickle={self.pickle}; expected pytorch_model.bin")
 
     @property
@@ -75,26 +72,12 @@ class Pretrained:
     def folder(self) -> Path | None:
         """The folder or .gguf file on disk; None for a hub name."""
         where, sha256 = PACKAGED.get(self.model, (self.model, None))
-        if where.startswith("package:"):
-            package, _, inside = where.removeprefix("package:").partition("/")
-            spec = importlib.util.find_spec(package)
-            if spec is None or not spec.submodule_search_locations:
-                if sha256:
-                    return None
-                raise HarnessError(f"{self.option}={self.model}: {package} is not installed; {self._help}")
-            path = Path(spec.submodule_search_locations[0]) / inside
-            if not path.exists():
-                raise HarnessError(f"{self.option}={self.model}: {package} has no {inside}; {self._help}")
-            if sha256:
-                _check(path / "model.safetensors", sha256, self.model)
-            return path
-        path = Path(where).expanduser()
-        if path.is_dir() or (path.is_file() and path.suffix == ".gguf"):
-            return path
-        if where.startswith((".", "/", "~")) or path.exists():
-            found = "is a file" if path.exists() else "does not exist"
-            raise HarnessError(f"{self.option}={self.model} {found}; {self._help}")
-        return None
+        if sha256 and models.package_folder(where.removeprefix("package:").partition("/")[0]) is None:
+            return None
+        path = models.on_disk(where, self.option, self._help)
+        if sha256 and path is not None:
+            _check(path / "model.safetensors", sha256, self.model)
+        return path
 
     @cached_property
     def weights(self) -> str:
@@ -171,17 +154,14 @@ class Pretrained:
     def _source(self) -> tuple[str, dict[str, Any]]:
         """What `from_pretrained` is called with."""
         try:
-            import transformers
+            models.quiet()
         except ImportError as error:
             raise self._missing(str(error.name)) from None
-        transformers.utils.logging.disable_progress_bar()
-        transformers.utils.logging.set_verbosity_error()
         options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
         if self.folder is None:
             return self.model, {**options, "revision": self.revision or "main"}
-        if self.folder.is_file():
-            return str(self.folder.parent), {**options, "gguf_file": self.folder.name}
-        return str(self.folder), options
+        where, file = models.arguments(self.folder)
+        return where, {**options, **file}
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -212,10 +192,7 @@ class Pretrained:
                 f"{self.option}={self.model} has no weights for {some(sorted(told['missing_keys']))}; "
                 f"expected a whole {type(model).__name__}"
             )
-        device = self.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        return torch, self.tokenizer, model.to(device).eval()
+        return torch, self.tokenizer, model.to(models.device_of(self.device)).eval()
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

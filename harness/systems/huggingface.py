@@ -1,32 +1,47 @@
 """`system=huggingface system.model=DIR_OR_NAME`: a causal or sequence-to-sequence model through transformers.
 
-The model is a folder, a GGUF file, a hub name (while online), or a file inside an installed Python package written
-`package:NAME/FILE`, which is found without importing that package's code. The prompt is a Jinja template over the
-example's fields (`{{ source }}`, metadata by name). Decoding is greedy (one beam, no sampling; a minimum
-length or the like in the model's own generation config stays in force). Batches are planned by length from all examples
-before the first one runs, so that an interrupted run ends with the same outputs as an uninterrupted one.
+The model is a folder, a GGUF file, `package:NAME/FILE` inside an installed Python package, or a hub name with its
+revision; `system.adapter=DIR` puts a PEFT adapter on it. The prompt is a Jinja template over the example's fields, with
+examples drawn from a file where wanted (harness.prompt.py); the decoding is greedy, by beams or sampled, each
+output from its own random numbers (harness/systems/decoding.py).
 
-Within a batch, padding changes the last bits of a model's arithmetic, and where two tokens are almost equally likely
-the greedy choice can flip with them: `system.batch_size=1` rules that out. The batch size is part of the key.
+Batches hold as many prompts as `batch_tokens` allows, planned by length from all examples before the first one runs;
+one that does not fit into memory is halved and tried again. In a batch, padding and shape change the last bits of a
+model's arithmetic, and where two tokens are almost equally likely the choice can flip with them: the run says so once,
+and `system.batch_invariant=true`, one prompt at a time, rules it out.
+
+>>> HuggingFace("some/model", prompt="Sum up: {{ source }}").seen(Example("1", "It rained.", ()))
+'Sum up: It rained.'
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import gc
 import io
-import os
-from collections.abc import Sequence
-from functools import cached_property
+import logging
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from harness import models
 from harness.files import digest, file_digest
+from harness.prompt import Prompt
+from harness.systems.decoding import Decoding
 from harness.types import Example, HarnessError, Output, System
 
-VERSION = 1
-DTYPES = ("float32", "bfloat16", "float16")
-WEIGHTS = ("*.safetensors", "*.gguf", "*.bin", "*.json", "*.model", "*.jinja", "*.txt")
+log = logging.getLogger(__name__)
+VERSION = 2
+FILES = ("*.safetensors", "*.gguf", "*.bin", "*.json", "*.model", "*.jinja", "*.txt")
+"""What makes a model."""
+STATE = ("trainer_state.json", "training_args.bin", "optimizer.bin", "scheduler.bin")
+"""What lies beside it in a checkpoint and decides no output."""
+EXPECTED = "expected a folder with a model, a .gguf file, package:NAME/FILE of an installed package, or a hub name"
+MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 class HuggingFace(System):
@@ -35,166 +50,306 @@ class HuggingFace(System):
         model: str,
         name: str | None = None,
         revision: str | None = None,
+        tokenizer: str | None = None,
+        adapter: str | None = None,
+        step: int | None = None,
+        series: str | None = None,
         prompt: str = "{{ source }}",
+        few_shot: Mapping[str, Any] | None = None,
         chat: bool | None = None,
+        system_message: str | None = None,
         max_new_tokens: int = 128,
-        batch_size: int = 8,
+        min_new_tokens: int | None = None,
+        stop: str | Sequence[str] = (),
+        num_beams: int = 1,
+        length_penalty: float | None = None,
+        no_repeat_ngram_size: int | None = None,
+        repetition_penalty: float | None = None,
+        do_sample: bool = False,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        top_k: int = 0,
+        seed: int | None = 0,
+        repeats: int = 1,
+        generation: Mapping[str, Any] | None = None,
+        batch_tokens: int = 4096,
+        batch_invariant: bool = False,
         device: str = "auto",
         dtype: str = "float32",
     ) -> None:
-        """`chat`: wrap the prompt in the model's chat template; by default where it has one."""
-        self.model, self.revision = model, revision
-        self.location = _locate(model)
+        """The options are explained in conf/system/huggingface.yaml."""
+        self.model, self.revision, self.step, self.series = model, revision, step, series
+        self.location = models.on_disk(model, "system.model", EXPECTED)
+        self.tokenizer, self.adapter = tokenizer, adapter
         self.name = name or (self.location.stem if self.location else model.rsplit("/", 1)[-1])
-        self.prompt, self.chat = prompt, chat
-        self.max_new_tokens, self.batch_size = max_new_tokens, batch_size
-        if batch_size < 1 or max_new_tokens < 1:
-            raise HarnessError("system.batch_size and system.max_new_tokens: expected at least 1")
-        if dtype not in DTYPES:
-            raise HarnessError(f"system.dtype={dtype}; expected one of {', '.join(DTYPES)}")
+        self.prompt = Prompt(prompt, few_shot)
+        self.chat, self.system_message = chat, system_message
+        if system_message is not None and chat is False:
+            raise HarnessError("system.system_message with system.chat=false; expected a chat template to put it in")
+        self.decoding = Decoding(
+            max_new_tokens=max_new_tokens,
+            min_new_tokens=min_new_tokens,
+            num_beams=num_beams,
+            length_penalty=length_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            repetition_penalty=repetition_penalty,
+            do_sample=do_sample,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+            generation=dict(generation or {}),
+        )
+        self.repeats = repeats
+        if repeats < 1 or batch_tokens < 1:
+            raise HarnessError("system.repeats and system.batch_tokens: expected at least 1")
+        if repeats > 1 and not do_sample:
+            raise HarnessError(f"system.repeats={repeats} of the same output; expected system.do_sample=true")
+        self.sampled = do_sample and seed is None
+        self._seed = secrets.randbits(64) if seed is None else seed
+        self.batch_tokens, self.batch_invariant = batch_tokens, batch_invariant
+        self._fits = 2**62
+        """Tokens of a batch that memory has room for, as far as known."""
+        models.check_dtype(dtype, "system")
         self.device, self.dtype = device, dtype
 
-    def key(self) -> str | None:
-        options = [self.prompt, self.chat, self.max_new_tokens, self.batch_size, self.dtype]
-        identity = self._identity()
-        return None if identity is None else digest(["huggingface", VERSION, identity, options])
+    @classmethod
+    def in_memory(cls, model: Any, tokenizer: Any, **options: Any) -> HuggingFace:
+        """A system of a model that is loaded already, as in a training run."""
+        for option in ("revision", "tokenizer", "adapter", "device", "dtype"):
+            if option in options:
+                raise HarnessError(f"{option}={options[option]} with a model in memory; expected it as it is loaded")
+        system = cls(type(model).__name__, **options)
+        system._tokenizer, system._model = tokenizer, model
+        return system
 
-    def _identity(self) -> Any:
-        """Hashes of the files that make the model; for a hub name its pinned revision, None where none is given."""
-        if self.location is None:
-            return [self.model, self.revision] if self.revision else None
-        if self.location.is_file():
-            return file_digest(self.location)
-        found = sorted({path for pattern in WEIGHTS for path in self.location.glob(pattern)})
-        return [[path.name, file_digest(path)] for path in found]
+    # ------------------------------------------------------------ what decides an output
+
+    def key(self) -> str | None:
+        decoding = asdict(self.decoding)
+        if not self.decoding.do_sample:
+            del decoding["seed"]
+        batch = None if self.batch_invariant else self.batch_tokens
+        made_of = [_identity(self.model, self.location, self.revision)]
+        for option in ("adapter", "tokenizer"):
+            named = getattr(self, option)
+            made_of += [] if named is None else [_identity(named, self._beside(option), None)]
+        if None in made_of:
+            return None
+        options = [self.prompt.template, self.chat, self.system_message, decoding, batch, self.dtype]
+        return digest(["huggingface", VERSION, made_of, options])
 
     def seen(self, example: Example) -> str:
-        return self._render(example)
+        return self.prompt(example)
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
-        order = sorted(range(len(examples)), key=lambda i: (-len(self._render(examples[i])), i))
-        return [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+        """Batches of similar length, the longest first, so that memory is short at once or not at all."""
+        lengths = [len(ids) for ids in self._encoded(examples)]
+        batches: list[list[int]] = []
+        longest = 0
+        for i in sorted(range(len(examples)), key=lambda i: (-lengths[i], i)):
+            if not batches or self.batch_invariant or self._size(len(batches[-1]) + 1, longest) > self.batch_tokens:
+                batches.append([])
+                longest = lengths[i]
+            batches[-1].append(i)
+        return batches
+
+    def estimate(self, examples: Sequence[Example]) -> dict[str, int]:
+        """For dry runs: what goes in is known, what comes out is not."""
+        return {"input_tokens": sum(len(ids) for ids in self._encoded(examples))}
+
+    def about(self) -> dict[str, str]:
+        """For the manifest and for tracking."""
+        return {"batch_invariant": str(self.batch_invariant).lower()}
+
+    def _size(self, rows: int, longest: int) -> int:
+        return rows * self.decoding.num_beams * (longest + self.decoding.max_new_tokens)
+
+    # ------------------------------------------------------------ generating
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
+        encoded = self._encoded(batch)
+        room = self._room()
+        outputs = [Output(None, f"the prompt has {len(ids)} tokens; the model has room for {room}") for ids in encoded]
+        fitting = [i for i, ids in enumerate(encoded) if len(ids) <= room]
+        for i, output in zip(fitting, self._tried([(batch[i], encoded[i]) for i in fitting]), strict=True):
+            outputs[i] = output
+        return outputs
+
+    def _tried(self, rows: Sequence[tuple[Example, list[int]]]) -> list[Output]:
+        """Outputs of a batch, or of its halves where it does not fit into memory."""
+        if not rows:
+            return []
+        size = self._size(len(rows), max(len(ids) for _, ids in rows))
+        if len(rows) == 1 or not (self.batch_invariant or size > self._fits):
+            if len(rows) > 1:
+                _say_that_batches_matter()
+            try:
+                return self._generated(rows)
+            except RuntimeError as error:
+                if not any(sign in str(error).lower() for sign in MEMORY):
+                    raise
+            _free()  # behind the except clause, which keeps the failed attempt's tensors alive
+            if len(rows) == 1:
+                return [Output(None, f"out of memory for one prompt of {len(rows[0][1])} tokens")]
+            log.warning("out of memory for a batch of %d prompts; going on with half of it", len(rows))
+            self._fits = min(self._fits, size - 1)
+        half = (len(rows) + 1) // 2
+        return [*self._tried(rows[:half]), *self._tried(rows[half:])]
+
+    def _generated(self, rows: Sequence[tuple[Example, list[int]]]) -> list[Output]:
         import torch
 
-        tokenizer, model = self._loaded
-        prompts = [self._render(example) for example in batch]
+        tokenizer, model = self._tokenizer, self._model
+        started = time.perf_counter()
+        longest = max(len(ids) for _, ids in rows)
+        ids = torch.full((len(rows), longest), _pad(tokenizer))
+        mask = torch.zeros_like(ids)
+        for i, (_, tokens) in enumerate(rows):
+            own = slice(0, len(tokens)) if model.config.is_encoder_decoder else slice(longest - len(tokens), longest)
+            ids[i, own], mask[i, own] = torch.tensor(tokens, dtype=ids.dtype), 1
+        begin = 1 if model.config.is_encoder_decoder else longest  # a decoder begins with its start token
+        with torch.no_grad():  # not inference_mode: a model in training must stay trainable
+            made = model.generate(
+                input_ids=ids.to(model.device),
+                attention_mask=mask.to(model.device),
+                **self.decoding.arguments(_pad(tokenizer)),
+                **self.decoding.randomness(
+                    [self.prompt(example) for example, _ in rows], [example.repeat for example, _ in rows], self._seed
+                ),
+                **self.decoding.stopping(tokenizer, begin),
+            )[:, begin:].tolist()
+        seconds = round((time.perf_counter() - started) / len(rows), 4)
+        return [
+            self._output(tokens, {"input_tokens": len(prompt), "seconds": seconds})
+            for tokens, (_, prompt) in zip(made, rows, strict=True)
+        ]
+
+    def _output(self, tokens: list[int], info: dict[str, Any]) -> Output:
+        """The text of the new tokens up to the model's end token, a stop string or the limit, and which it was."""
+        tokenizer, own = self._tokenizer, self._model.generation_config
+        ends = self.decoding.generation.get("eos_token_id", own.eos_token_id)
+        closing = {tokenizer.pad_token_id, *(ends if isinstance(ends, list) else [ends])}
+        length = next((i for i, token in enumerate(tokens) if token in closing), len(tokens))
+        text, stopped = self.decoding.cut(tokenizer.decode(tokens[:length], skip_special_tokens=True))
+        forced = own.forced_eos_token_id is not None and length + 1 == self.decoding.max_new_tokens
+        finish = "stop" if stopped or (length < len(tokens) and not forced) else "length"
+        return Output(text, info={**info, "output_tokens": length, "finish": finish})
+
+    def _encoded(self, examples: Sequence[Example]) -> list[list[int]]:
+        """The token ids of each example's prompt."""
+        if not examples:
+            return []
+        tokenizer = self._tokenizer
         chat = bool(tokenizer.chat_template) if self.chat is None else self.chat
+        prompts = [self.prompt(example) for example in examples]
+        if not tokenizer.chat_template and (chat or self.system_message is not None):
+            option = "chat=true" if chat else "system_message"
+            raise HarnessError(f"system.{option}: {self.name} has no chat template; expected a model that has one")
         if chat:
+            first = [] if self.system_message is None else [{"role": "system", "content": self.system_message}]
             prompts = [
                 tokenizer.apply_chat_template(
-                    [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
+                    [*first, {"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
                 )
                 for prompt in prompts
             ]
-        lengths = [len(ids) for ids in tokenizer(prompts, add_special_tokens=not chat)["input_ids"]]
-        room = self._room(model.config)
-        outputs = [Output(None, f"the prompt has {length} tokens; the model has room for {room}") for length in lengths]
-        fitting = [i for i, length in enumerate(lengths) if length <= room]
-        if not fitting:
-            return outputs
-        some = [prompts[i] for i in fitting]
-        encoded = tokenizer(some, return_tensors="pt", padding=True, add_special_tokens=not chat)
-        encoded.pop("token_type_ids", None)
-        with torch.inference_mode():
-            generated = model.generate(
-                **encoded.to(model.device),
-                max_new_tokens=self.max_new_tokens,
-                do_sample=False,
-                num_beams=1,
-                pad_token_id=tokenizer.pad_token_id,
-            )
-        if not model.config.is_encoder_decoder:
-            generated = generated[:, encoded["input_ids"].shape[1] :]
-        for i, text in zip(fitting, tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
-            outputs[i] = Output(text)
-        return outputs
+        ids: list[list[int]] = tokenizer(prompts, add_special_tokens=not chat)["input_ids"]
+        return ids
 
-    def _room(self, config: Any) -> int:
+    def _room(self) -> int:
         """Tokens that a prompt may have."""
+        config = self._model.config
         positions = getattr(config, "max_position_embeddings", None) or 10**9
-        return positions if config.is_encoder_decoder else positions - self.max_new_tokens
+        return positions if config.is_encoder_decoder else positions - self.decoding.max_new_tokens
 
-    def _render(self, example: Example) -> str:
-        import jinja2
-
-        try:
-            return str(self._template.render(**example.metadata, id=example.id, source=example.source))
-        except jinja2.UndefinedError as error:
-            fields = ", ".join(["id", "source", *example.metadata])
-            raise HarnessError(f"system.prompt: {error} in example {example.id!r}; expected one of: {fields}") from None
+    # ------------------------------------------------------------ loading
 
     @cached_property
-    def _template(self) -> Any:
-        import jinja2
+    def _tokenizer(self) -> Any:
+        where, source = self._source
+        if self.tokenizer is not None:
+            beside = self._beside("tokenizer")
+            where, source = (self.tokenizer, {}) if beside is None else models.arguments(beside)
+        with self._explained():
+            from transformers import AutoTokenizer
 
-        environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-        try:
-            return environment.from_string(self.prompt)
-        except jinja2.TemplateSyntaxError as error:
-            raise HarnessError(f"system.prompt is not a Jinja template: {error}") from None
+            return AutoTokenizer.from_pretrained(where, **source)
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        try:
+    def _model(self) -> Any:
+        where, source = self._source
+        with self._explained():
             import torch
             import transformers
-        except ImportError as error:
+
+            config = transformers.AutoConfig.from_pretrained(where, **source)
+            kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
+            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
+                model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
+            if self.adapter is not None:
+                import peft
+
+                adapter = str(self._beside("adapter") or self.adapter)
+                model = peft.PeftModel.from_pretrained(model, adapter).merge_and_unload()
+            return model.to(models.device_of(self.device)).eval()
+
+    @cached_property
+    def _source(self) -> tuple[str, dict[str, Any]]:
+        """What `from_pretrained` is called with."""
+        with self._explained():
+            models.quiet()
+        if self.location is not None:
+            return models.arguments(self.location)
+        return self.model, {"revision": self.revision} if self.revision else {}
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except ModuleNotFoundError as error:
             raise HarnessError(
                 f"system=huggingface needs {error.name}, which is not installed; "
                 "expected this package with its extra: pip install '.[huggingface]' in a checkout"
             ) from None
-        transformers.utils.logging.disable_progress_bar()
-        transformers.utils.logging.set_verbosity_error()
-        source: dict[str, Any] = {"revision": self.revision} if self.revision else {}
-        where: str = self.model
-        if self.location is not None:
-            where = str(self.location.parent if self.location.is_file() else self.location)
-            if self.location.is_file():
-                source["gguf_file"] = self.location.name
-        device = _device(torch) if self.device == "auto" else self.device
-        try:
-            config = transformers.AutoConfig.from_pretrained(where, **source)
-            kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
-            side = "right" if config.is_encoder_decoder else "left"
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where, padding_side=side, **source)
-            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
-                model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
         except (OSError, ValueError, ImportError) as error:
             raise HarnessError(
-                f"system.model={self.model} cannot be loaded: {str(error).strip()}\n"
-                "expected a folder with a model, a .gguf file, package:NAME/FILE, or a hub name while online"
+                f"system.model={self.model} cannot be loaded: {str(error).strip()}\n{EXPECTED} while online"
             ) from error
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        model.generation_config.temperature = model.generation_config.top_p = model.generation_config.top_k = None
-        return tokenizer, model.to(device).eval()
+
+    def _beside(self, option: str) -> Path | None:
+        """Where an adapter or a tokenizer of its own is on disk."""
+        expected = f"expected a folder with {'an adapter' if option == 'adapter' else 'a tokenizer'}, or a hub name"
+        return models.on_disk(getattr(self, option), f"system.{option}", expected)
 
 
-def _locate(model: str) -> Path | None:
-    """The folder or file of a model on disk, None for a hub name."""
-    if model.startswith("package:"):
-        package, _, inside = model.removeprefix("package:").partition("/")
-        spec = importlib.util.find_spec(package)
-        if spec is None or not spec.submodule_search_locations:
-            name = package.replace("_", "-")
-            raise HarnessError(
-                f"system.model={model}: the package {package} is not installed; expected: pip install --no-deps {name}"
-            )
-        path = Path(spec.submodule_search_locations[0]) / inside
-        if not path.exists():
-            raise HarnessError(f"system.model={model}: the package {package} has no {inside}")
-        return path
-    path = Path(os.path.expanduser(model))
-    if path.exists():
-        return path
-    if model.startswith((".", "/", "~")) or model.endswith(".gguf"):
-        raise HarnessError(f"system.model={model} does not exist; expected a folder with a model or a .gguf file")
-    return None
+def _identity(name: str, location: Path | None, revision: str | None) -> Any:
+    """Hashes of the files that make a model; for a hub name its pinned revision, None where none is given."""
+    if location is None:
+        return [name, revision] if revision else None
+    if location.is_file():
+        return file_digest(location)
+    found = sorted({path for pattern in FILES for path in location.glob(pattern) if path.name not in STATE})
+    return [[path.name, file_digest(path)] for path in found]
 
 
-def _device(torch: Any) -> str:
+def _pad(tokenizer: Any) -> int:
+    return int(tokenizer.eos_token_id or 0) if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
+
+
+@cache
+def _say_that_batches_matter() -> None:
+    """Once a process."""
+    log.warning(
+        "in batches, a few tokens of an output can depend on the batch it is made in; system.batch_invariant=true "
+        "generates one prompt at a time"
+    )
+
+
+def _free() -> None:
+    import torch
+
+    gc.collect()
     if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+        torch.cuda.empty_cache()

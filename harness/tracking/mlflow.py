@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from harness.files import digest, file_digest, flat
-from harness.types import HarnessError, RunResult, Tracked
+from harness.types import HarnessError, RunResult, Score, Tracked
 
 MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
 TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
@@ -66,15 +66,19 @@ class MlflowTracker:
         with _first(self.uri):
             client = MlflowClient(tracking_uri=self.uri)
             experiment = self._experiment(client)
-            parent = self._parent(client, experiment, group) if group else None
-        if parent:
-            where["mlflow.parentRunId"] = parent
+            parent = self._parent(client, experiment, {"harness.group": group}, f"multirun {group}") if group else None
+            series = _series(run)
+            if series:
+                parent = self._parent(client, experiment, {"harness.series": series, **_below(parent)}, series)
+        where |= _below(parent)
         run_id, finished = _find(client, experiment, where)
         if run_id is None:
             tags = {**where, "mlflow.runName": run.name}
             start = _milliseconds(run.manifest["started"])
             run_id = client.create_run(experiment, start_time=start, tags=tags, run_name=run.name).info.run_id
         if not finished:
+            if series and parent:
+                _log(client, parent, metrics_of(run))  # all steps in one run: the page draws them as a curve
             self._fill(client, run_id, run)
         return Tracked(run_id, self.uri, self._page(experiment, run_id))
 
@@ -99,36 +103,25 @@ class MlflowTracker:
             )
         return str(found.experiment_id)
 
-    def _parent(self, client: Any, experiment: str, group: str) -> str:
-        where = {"harness.group": group}
+    def _parent(self, client: Any, experiment: str, where: dict[str, str], name: str) -> str:
         run_id, _ = _find(client, experiment, where)
         if run_id is None:
-            run_id = client.create_run(experiment, tags=where, run_name=f"multirun {group}").info.run_id
+            run_id = client.create_run(experiment, tags=where, run_name=name).info.run_id
             client.set_terminated(run_id)
         return run_id
 
     def _fill(self, client: Any, run_id: str, run: RunResult) -> None:
-        from mlflow.entities import LoggedModelInput, Metric, Param, RunTag
+        from mlflow.entities import LoggedModelInput, Param, RunTag
 
         ended = _milliseconds(run.manifest["ended"])
-        values: dict[str, float | None] = {
-            "examples": float(run.manifest["dataset"]["examples"]),
-            "failed": float(run.failed),
-            **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
-            **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
-        }
-        for name, score in run.scores.items():
-            values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
         model = _model(client, run)
-        metrics = [Metric(name, value, ended, 0, model_id=model) for name, value in values.items() if value is not None]
         params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"]) if k not in INCIDENTAL]
         tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
         tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
         client.log_batch(run_id, tags=tags)
         if model is not None:
             client.log_inputs(run_id, models=[LoggedModelInput(model)])
-        for some_metrics in _parts(metrics, MAX_METRICS):
-            client.log_batch(run_id, metrics=some_metrics)
+        _log(client, run_id, metrics_of(run, model))
         for some_params in _parts(params, MAX_PARAMS):
             client.log_batch(run_id, params=some_params)
         assert run.path is not None
@@ -147,6 +140,59 @@ def quiet() -> None:
     """Importing mlflow sets its loggers to INFO; called after that."""
     for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def metrics_of(run: RunResult, model: str | None = None) -> list[Any]:
+    """Every number of a run, at the training step where it has one, on the page of a model where it is given."""
+    from mlflow.entities import Metric
+
+    values: dict[str, float | None] = {
+        "examples": float(run.manifest["dataset"]["examples"]),
+        "failed": float(run.failed),
+        **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
+        **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
+        **bounded(run.scores),
+    }
+    moment, step = _milliseconds(run.manifest["ended"]), run.manifest["system"].get("step") or 0
+    found = {name: value for name, value in values.items() if value is not None}
+    return [Metric(name, value, moment, step, model_id=model) for name, value in found.items()]
+
+
+def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
+    """Scores under their names with their bounds, those that cannot be had left out."""
+    values: dict[str, float | None] = {}
+    for name, score in scores.items():
+        values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def log_to_active_run(run: RunResult, step: int, prefix: str) -> str | None:
+    """Logs scores at a training step to the MLflow run that is active here; its id, None where there is none."""
+    import mlflow
+
+    active = mlflow.active_run()
+    if active is None:
+        return None
+    values = {"failed": float(run.failed), **bounded(run.scores)}
+    mlflow.log_metrics({prefix + name: value for name, value in values.items()}, step, run_id=active.info.run_id)
+    return str(active.info.run_id)
+
+
+def _log(client: Any, run_id: str, metrics: Sequence[Any]) -> None:
+    for some in _parts(metrics, MAX_METRICS):
+        client.log_batch(run_id, metrics=some)
+
+
+def _series(run: RunResult) -> str | None:
+    """The name of the curve that the run is a point of: one training run, on one data set, scored in one way."""
+    name = run.manifest["system"].get("series")
+    config = run.manifest["config"]
+    scored = [run.dataset_key, *(config.get(part) for part in ("postprocess", "metrics", "stats"))]
+    return f"{run.dataset}-{name}-{digest(scored)[:8]}" if name else None
+
+
+def _below(parent: str | None) -> dict[str, str]:
+    return {"mlflow.parentRunId": parent} if parent else {}
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""What the demonstrations need and no evaluation does."""

@@ -1,0 +1,181 @@
+"""Evaluation inside a training run: a real Trainer on a tiny model, a real MLflow store; and the demonstration, shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import training
+from harness.demo import dates
+from harness.postprocess import Postprocess
+from harness.types import Example, HarnessError
+from tests.conftest import Called, write_jsonl
+from tests.systems import tiny
+from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
+
+ROWS = [{"id": str(i), "source": f"w{i} w{i + 1}", "references": [f"w{i} w14"], "topic": "ab"[i % 2]} for i in range(5)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Any]:
+    """A client of a new store, which is the one that training logs to."""
+    import mlflow
+
+    uri = f"sqlite:///{tmp_path}/training.db"
+    mlflow.set_tracking_uri(uri)
+    mlflow.create_experiment("training", (tmp_path / "artifacts").as_uri())
+    mlflow.set_experiment("training")
+    yield mlflow.MlflowClient(uri)
+    mlflow.end_run()
+    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.make("seq2seq", tmp_path_factory.mktemp("models") / "tiny")
+
+
+def loaded(folder: Path) -> tuple[Any, Any]:
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    return T5ForConditionalGeneration.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+
+
+def trained(folder: Path, out: Path, *callbacks: Any) -> dict[str, Any]:
+    """The weights after four steps of training with dropout."""
+    from transformers import Trainer, TrainingArguments, set_seed
+
+    set_seed(0)
+    model, tokenizer = loaded(folder)
+    data = [{"input_ids": [5, 6, 2], "labels": [5, 18, 2]}] * 16
+    arguments = TrainingArguments(
+        str(out), max_steps=4, save_steps=2, per_device_train_batch_size=4, report_to=[], use_cpu=True, disable_tqdm=True,
+        save_only_model=True, learning_rate=0.01, dataloader_pin_memory=False,
+    )  # fmt: skip
+    Trainer(
+        model, arguments, train_dataset=data, processing_class=tokenizer, callbacks=list(callbacks)
+    ).train()  # fmt: skip
+    assert model.training
+    return dict(model.state_dict())
+
+
+def history(store: Any, run_id: str, name: str) -> dict[int, float]:
+    return {point.step: point.value for point in store.get_metric_history(run_id, name)}
+
+
+def test_the_callback_logs_scores_with_bounds_by_step_to_the_active_run(
+    folder: Path, tmp_path: Path, store: Any
+) -> None:
+    import mlflow
+    import torch
+
+    path = write_jsonl(tmp_path / "dev.jsonl", ROWS)
+    watched = training.HarnessCallback(str(path), ["chrf", "exact_match"], max_new_tokens=4, resamples=200)
+    often = training.HarnessCallback(ROWS, ["bleu"], every=1, prefix="dev/", max_new_tokens=4, resamples=200)
+    with mlflow.start_run() as run:
+        after = trained(folder, tmp_path / "a", watched, often)
+    assert sorted(watched.results) == [2, 4]
+    for suffix, field in (("", "estimate"), ("/ci_low", "low"), ("/ci_high", "high")):
+        expected = {step: getattr(result.scores["chrf"], field) for step, result in watched.results.items()}
+        assert history(store, run.info.run_id, f"chrf{suffix}") == expected
+    assert sorted(history(store, run.info.run_id, "dev/bleu")) == [1, 2, 3, 4]
+    assert history(store, run.info.run_id, "failed") == {2: 0, 4: 0}
+    plain = trained(folder, tmp_path / "b")
+    assert all(torch.equal(after[name], plain[name]) for name in plain)  # training does not notice
+    # the same scores as of the checkpoint on disk
+    on_disk = training.evaluate_checkpoint(
+        *loaded(tmp_path / "a" / "checkpoint-4"), ROWS, ["chrf"], 4, max_new_tokens=4, resamples=200, track=False
+    )
+    assert on_disk.scores["chrf"] == watched.results[4].scores["chrf"]
+
+
+def test_the_function_takes_data_of_every_kind(folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from harness.datasets.file import FileDataset
+
+    model, tokenizer = loaded(folder)
+    path = write_jsonl(tmp_path / "dev.jsonl", ROWS)
+    examples = [Example(row["id"], row["source"], tuple(row["references"])) for row in ROWS]
+    options = {"max_new_tokens": 4, "resamples": 0, "track": False}
+    found = [
+        training.evaluate_checkpoint(model, tokenizer, data, ["chrf"], 7, **options)
+        for data in (str(path), path, FileDataset(str(path)), ROWS, examples)
+    ]
+    assert len({result.scores["chrf"].estimate for result in found}) == 1
+    assert not model.training
+    clustered = FileDataset(str(path), cluster="topic")
+    wide = training.evaluate_checkpoint(model, tokenizer, clustered, ["chrf"], 7, **options)
+    assert wide.cluster == "cluster"
+    assert wide.examples["cluster"].tolist() == ["a", "b", "a", "b", "a"]
+    outputs = found[0].examples["output"].tolist()
+    first = outputs[0].split()[0]
+    result = training.evaluate_checkpoint(
+        model, tokenizer, ROWS, "exact_match", 7, postprocess=Postprocess(extract=f"^{first} "), max_new_tokens=4
+    )
+    assert len(result.examples) == sum(output.startswith(f"{first} ") for output in outputs)
+    assert "there is no active MLflow run: step 7 is not logged; expected mlflow.start_run() before" in caplog.text
+    assert result.failed + len(result.examples) == 5
+    with pytest.raises(HarnessError, match="step 7: all 5 examples failed, the first with: "):
+        training.evaluate_checkpoint(model, tokenizer, ROWS, "exact_match", 7, postprocess=Postprocess(extract="no"))
+
+
+def test_what_is_wrong_is_said(folder: Path) -> None:
+    with pytest.raises(HarnessError, match="every=0; expected at least 1, or None: at every checkpoint"):
+        training.HarnessCallback(ROWS, every=0)
+    for option in ({"repeats": 2, "do_sample": True}, {"device": "cpu"}):
+        with pytest.raises(HarnessError, match="repeats=2; expected 1|device=cpu with a model in memory"):
+            training.evaluate_checkpoint(*loaded(folder), ROWS, **option)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        training.Nothing  # noqa: B018
+    state = type("State", (), {"is_world_process_zero": True, "global_step": 1})()
+    callback = training.HarnessCallback(ROWS)
+    with pytest.raises(HarnessError, match=r"the Trainer has no tokenizer; expected Trainer\(..., processing_class"):
+        callback.on_save(None, state, None, model=loaded(folder)[0])
+    state.is_world_process_zero = False
+    callback.on_save(None, state, None, model=None)
+    assert callback.results == {}
+
+
+# ---------------------------------------------------------------- the demonstration
+
+
+def test_dates_in_words() -> None:
+    for day, words in (
+        (date(2024, 3, 5), "the fifth of march two thousand twenty-four"),
+        (date(1999, 12, 31), "the thirty-first of december one thousand nine hundred ninety-nine"),
+        (date(1012, 8, 12), "the twelfth of august one thousand twelve"),
+        (date(2000, 1, 20), "the twentieth of january two thousand"),
+    ):
+        assert dates.in_words(day) == words
+        ids = dates.tokenizer()(words)["input_ids"]
+        assert dates.tokenizer().decode(ids, skip_special_tokens=True) == words
+    assert dates.tokenizer().tokenize("2024-03-05") == list("2024-03-05")
+    train, test = dates.examples(50, 20)
+    assert not {row["id"] for row in train} & {row["id"] for row in test}
+
+
+def test_the_demonstration_shortened(
+    tmp_path: Path, cli: Callable[..., Called], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of a few seconds: its curve rises from the first checkpoint to the last, and MLflow has its steps."""
+    from mlflow import MlflowClient
+
+    monkeypatch.setattr(dates, "TRAIN", 500)
+    monkeypatch.setattr(dates, "TEST", 40)
+    dates.train(Path("runs/dates"), steps=100, width=32, batch=32, rate=3e-3)
+    called = cli("run", "experiment=checkpoints", "stats.resamples=200")
+    assert called.code == 0, called.err
+    assert "harness compare runs/checkpoints/test-dates-step-20-" in called.out
+    store = MlflowClient(f"sqlite:///{tmp_path}/runs/mlflow.db")
+    runs = store.search_runs([store.get_experiment_by_name("checkpoints").experiment_id])
+    (curve,) = [run for run in runs if "harness.series" in run.data.tags]
+    chrf = history(store, curve.info.run_id, "chrf")
+    assert list(chrf) == [20, 40, 60, 80, 100]
+    assert chrf[100] > chrf[20] + 10
+    low, high = (history(store, curve.info.run_id, f"chrf/{bound}") for bound in ("ci_low", "ci_high"))
+    assert all(low[step] < chrf[step] < high[step] for step in chrf)
+    dates.main(["runs/dates"])  # nothing is trained twice
+    assert len(list(Path("runs/dates").glob("checkpoint-*"))) == 5
