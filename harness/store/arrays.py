@@ -22,8 +22,8 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,18 +201,28 @@ class ArrayStore:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)) as connection:
             connection.text_factory = bytes  # a blob damaged into a text must not fail before its checksum does
-            if not _number(connection, "pragma page_count"):
+            if not _number(connection, "select count(*) from sqlite_master"):  # a page is there before the tables are
                 connection.executescript(CREATE)
             connection.executescript(OPEN)
             work(connection)
 
     def _set_aside(self, seen: int | None, error: Exception) -> None:
-        """Renames the broken file unless another process has done so."""
-        with suppress(FileNotFoundError):
+        """Renames the broken file unless another process has done so, and may have begun the next."""
+        with suppress(FileNotFoundError), self._alone():
             if self.path.stat().st_ino == seen:
                 Path(f"{self.path}-journal").unlink(missing_ok=True)  # or it is rolled back into the next file
                 self.path.replace(f"{self.path}.broken")
                 self._warn("broken", "the cache %s is broken (%s); set aside, a new one begins", self.path, error)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time."""
+        with open(f"{self.path}.lock", "a") as lock:
+            if os.name == "posix":
+                import fcntl
+
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _warn(self, kind: str, message: str, *values: object) -> None:
         if kind not in self._warned:
