@@ -84,7 +84,9 @@ class Prompt:
     def _template(self, text: str, option: str) -> Any:
         import jinja2
 
-        environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+        environment = jinja2.Environment(
+            undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_not_null
+        )
         try:
             return environment.from_string(text)
         except jinja2.TemplateSyntaxError as error:
@@ -98,11 +100,21 @@ class Prompt:
         except jinja2.UndefinedError as error:
             known = ", ".join(sorted(fields, key=lambda name: (name not in ("id", "source"), name)))
             raise HarnessError(f"{self.place}.{option}: {error} {where}; expected one of: {known}") from None
+        except TypeError as error:
+            expected = "expected a text, or {{ field or '' }}"
+            raise HarnessError(f"{self.place}.{option}: {error} {where}; {expected}") from None
 
 
 def generator(*parts: Any) -> np.random.Generator:
     """Randomness that belongs to these values and to nothing else."""
     return np.random.default_rng(int(files.digest(parts), 16))
+
+
+def _not_null(value: Any) -> Any:
+    """Jinja would write a null as `None`."""
+    if value is None:
+        raise TypeError("a field is null")
+    return value
 
 
 def _differs(row: Mapping[str, Any], example: Example) -> bool:

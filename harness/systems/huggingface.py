@@ -16,31 +16,23 @@ and `system.batch_invariant=true`, one prompt at a time, rules it out.
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import io
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
-from harness import models
-from harness.files import digest, file_digest
+from harness.files import digest
 from harness.prompt import Prompt
 from harness.systems.decoding import Decoding
+from harness.systems.weights import Weights
 from harness.types import Example, HarnessError, Output, System
 
 log = logging.getLogger(__name__)
 VERSION = 2
-FILES = ("*.safetensors", "*.gguf", "*.bin", "*.json", "*.model", "*.jinja", "*.txt")
-"""What makes a model."""
-STATE = ("trainer_state.json", "training_args.bin", "optimizer.bin", "scheduler.bin")
-"""What lies beside it in a checkpoint and decides no output."""
-EXPECTED = "expected a folder with a model, a .gguf file, package:NAME/FILE of an installed package, or a hub name"
 MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -78,10 +70,9 @@ class HuggingFace(System):
         dtype: str = "float32",
     ) -> None:
         """The options are explained in conf/system/huggingface.yaml."""
-        self.model, self.revision, self.step, self.series = model, revision, step, series
-        self.location = models.on_disk(model, "system.model", EXPECTED)
-        self.tokenizer, self.adapter = tokenizer, adapter
-        self.name = name or (self.location.stem if self.location else model.rsplit("/", 1)[-1])
+        self.weights = Weights(model, revision, tokenizer, adapter, device, dtype)
+        self.name = name or self.weights.name
+        self.step, self.series = step, series
         self.prompt = Prompt(prompt, few_shot)
         self.chat, self.system_message = chat, system_message
         if system_message is not None and chat is False:
@@ -111,8 +102,6 @@ class HuggingFace(System):
         self.batch_tokens, self.batch_invariant = batch_tokens, batch_invariant
         self._fits = 2**62
         """Tokens of a batch that memory has room for, as far as known."""
-        models.check_dtype(dtype, "system")
-        self.device, self.dtype = device, dtype
 
     @classmethod
     def in_memory(cls, model: Any, tokenizer: Any, **options: Any) -> HuggingFace:
@@ -131,14 +120,9 @@ class HuggingFace(System):
         if not self.decoding.do_sample:
             del decoding["seed"]
         batch = None if self.batch_invariant else self.batch_tokens
-        made_of = [_identity(self.model, self.location, self.revision)]
-        for option in ("adapter", "tokenizer"):
-            named = getattr(self, option)
-            made_of += [] if named is None else [_identity(named, self._beside(option), None)]
-        if None in made_of:
-            return None
-        options = [self.prompt.template, self.chat, self.system_message, decoding, batch, self.dtype]
-        return digest(["huggingface", VERSION, made_of, options])
+        identity = self.weights.identity()
+        options = [self.prompt.template, self.chat, self.system_message, decoding, batch]
+        return None if identity is None else digest(["huggingface", VERSION, identity, options])
 
     def seen(self, example: Example) -> str:
         return self.prompt(example)
@@ -171,8 +155,8 @@ class HuggingFace(System):
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         encoded = self._encoded(batch)
         room = self._room()
-        outputs = [Output(None, f"the prompt has {len(ids)} tokens; the model has room for {room}") for ids in encoded]
-        fitting = [i for i, ids in enumerate(encoded) if len(ids) <= room]
+        outputs = [Output(None, f"the prompt has {len(ids)} tokens; expected 1 to {room}") for ids in encoded]
+        fitting = [i for i, ids in enumerate(encoded) if 0 < len(ids) <= room]
         for i, output in zip(fitting, self._tried([(batch[i], encoded[i]) for i in fitting]), strict=True):
             outputs[i] = output
         return outputs
@@ -264,74 +248,15 @@ class HuggingFace(System):
         positions = getattr(config, "max_position_embeddings", None) or 10**9
         return positions if config.is_encoder_decoder else positions - self.decoding.max_new_tokens
 
-    # ------------------------------------------------------------ loading
+    # ------------------------------------------------------------ loaded when first needed
 
     @cached_property
     def _tokenizer(self) -> Any:
-        where, source = self._source
-        if self.tokenizer is not None:
-            beside = self._beside("tokenizer")
-            where, source = (self.tokenizer, {}) if beside is None else models.arguments(beside)
-        with self._explained():
-            from transformers import AutoTokenizer
-
-            return AutoTokenizer.from_pretrained(where, **source)
+        return self.weights.load_tokenizer()
 
     @cached_property
     def _model(self) -> Any:
-        where, source = self._source
-        with self._explained():
-            import torch
-            import transformers
-
-            config = transformers.AutoConfig.from_pretrained(where, **source)
-            kind = "AutoModelForSeq2SeqLM" if config.is_encoder_decoder else "AutoModelForCausalLM"
-            with contextlib.redirect_stderr(io.StringIO()):  # a bar for GGUF files that no setting turns off
-                model = getattr(transformers, kind).from_pretrained(where, dtype=getattr(torch, self.dtype), **source)
-            if self.adapter is not None:
-                import peft
-
-                adapter = str(self._beside("adapter") or self.adapter)
-                model = peft.PeftModel.from_pretrained(model, adapter).merge_and_unload()
-            return model.to(models.device_of(self.device)).eval()
-
-    @cached_property
-    def _source(self) -> tuple[str, dict[str, Any]]:
-        """What `from_pretrained` is called with."""
-        with self._explained():
-            models.quiet()
-        if self.location is not None:
-            return models.arguments(self.location)
-        return self.model, {"revision": self.revision} if self.revision else {}
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            raise HarnessError(
-                f"system=huggingface needs {error.name}, which is not installed; "
-                "expected this package with its extra: pip install '.[huggingface]' in a checkout"
-            ) from None
-        except (OSError, ValueError, ImportError) as error:
-            raise HarnessError(
-                f"system.model={self.model} cannot be loaded: {str(error).strip()}\n{EXPECTED} while online"
-            ) from error
-
-    def _beside(self, option: str) -> Path | None:
-        """Where an adapter or a tokenizer of its own is on disk."""
-        expected = f"expected a folder with {'an adapter' if option == 'adapter' else 'a tokenizer'}, or a hub name"
-        return models.on_disk(getattr(self, option), f"system.{option}", expected)
-
-
-def _identity(name: str, location: Path | None, revision: str | None) -> Any:
-    """Hashes of the files that make a model; for a hub name its pinned revision, None where none is given."""
-    if location is None:
-        return [name, revision] if revision else None
-    if location.is_file():
-        return file_digest(location)
-    found = sorted({path for pattern in FILES for path in location.glob(pattern) if path.name not in STATE})
-    return [[path.name, file_digest(path)] for path in found]
+        return self.weights.load_model()
 
 
 def _pad(tokenizer: Any) -> int:

@@ -129,7 +129,7 @@ def generated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     real = HuggingFace._generated
 
     def counted(self: HuggingFace, rows: Any) -> Any:
-        found.append(Path(self.model).name)
+        found.append(Path(self.weights.model).name)
         return real(self, rows)
 
     monkeypatch.setattr(HuggingFace, "_generated", counted)

