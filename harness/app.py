@@ -226,8 +226,24 @@ def job(composed: DictConfig, many: bool = False) -> Any:
         config=config,
         many=many,
         command=command(),
+        stop=_stop(resolved["stop"]),
         **{k: resolved[k] for k in PASSED},
     )
+
+
+def _stop(options: Mapping[str, Any]) -> Any:
+    """When a run ends before its examples do; None where it does not."""
+    from harness.sequential import Stop
+
+    given = [name for name in ("width", "threshold", "baseline") if options[name] is not None]
+    if options["score"] is None:
+        if given:
+            raise HarnessError(f"stop.{given[0]} is set and stop.score is not; expected the score to stop by")
+        return None
+    from harness.api import load_run
+
+    run = None if options["baseline"] is None else load_run(options["baseline"])
+    return Stop(options["score"], options["width"], options["threshold"], run, options["batch"])
 
 
 def _parts(resolved: Mapping[Any, Any]) -> dict[str, Any]:

@@ -34,6 +34,15 @@ class StatsConfig:
 
 
 @dataclass
+class StopConfig:
+    score: Optional[str] = None  # noqa: UP045
+    width: Optional[float] = None  # noqa: UP045
+    threshold: Optional[float] = None  # noqa: UP045
+    baseline: Optional[str] = None  # noqa: UP045
+    batch: int = 50
+
+
+@dataclass
 class TrackingConfig:
     _target_: str = "harness.tracking.none.NoTracking"
     experiment: str = "harness"
@@ -49,6 +58,7 @@ class Config:
     postprocess: Any = None
     metrics: Any = None
     stats: StatsConfig = field(default_factory=StatsConfig)
+    stop: StopConfig = field(default_factory=StopConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     name: Optional[str] = None  # noqa: UP045
     limit: Optional[int] = None  # noqa: UP045

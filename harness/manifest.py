@@ -57,6 +57,7 @@ def manifest(
         "system": {"name": result.system, "key": keys["system"], **system},
         "metrics": metrics,
         "health": result.health,
+        "stopped": result.stopped,
         "generation": dict(generation),
         "seed": config["stats"]["seed"],
         "harness": harness.__version__,

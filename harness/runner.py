@@ -10,7 +10,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from harness import manifest as made_by
 from harness.config import UNKEYED, build, masked
 from harness.health import health
 from harness.postprocess import Postprocess
+from harness.sequential import Stop, Stopped, until_known
 from harness.stats.estimation import Options, estimate
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
@@ -37,6 +38,7 @@ from harness.types import (
     Output,
     Progress,
     RunResult,
+    Score,
     Signature,
     Statistics,
     System,
@@ -79,6 +81,8 @@ class Job:
     cache_gb: float = 4.0
     command: str = "the same command"
     """What was typed, to be shown where it should be typed again."""
+    stop: Stop | None = None
+    """Ends the run once its answer is known."""
     source: Path | None = None
     """The folder of the stored run that is scored again, where this job does nothing else."""
 
@@ -96,19 +100,24 @@ def run(job: Job, progress: Progress) -> RunResult:
         if job.source is not None:
             store.copy_journal(job.source, where)
         job.system.folder = where
+        stopped = None
         try:
+            if job.stop is not None:
+                examples, rows, stopped = _until_known(job, examples, rows, metrics, identity, journal, progress)
             raw = outputs_of(job, identity, rows, journal, progress)
         finally:
             job.system.close()
         earlier = store.read_manifest(where)
         original = store.read_manifest(job.source) if job.source else None
+        if original is not None and original.get("stopped"):
+            stopped = Stopped.of_stored(original["stopped"])
         data = original["dataset"]["key"] if original else dataset_key(examples)
         keys = {"config": job.key, "system": identity, "result": _result_key(job, name, data, rows, raw, metrics)}
         contents: dict[str, bytes] = {}
         if earlier is not None and earlier.get("result") == keys["result"] and store.intact(where, earlier["files"]):
             result, digests = store.read(where, build), earlier["files"]
         else:
-            result, contents = scored(job, name, data, rows, raw, metrics, where, progress)
+            result, contents = scored(job, name, data, rows, raw, metrics, where, stopped, progress)
             digests = {file: files.bytes_digest(content) for file, content in contents.items()}
             if earlier is not None and earlier["dataset"]["key"] != result.dataset_key:
                 log.warning("the data changed since the last run of this config; its result in %s is replaced", where)
@@ -135,6 +144,43 @@ def prepared(job: Job, progress: Progress) -> tuple[list[Example], list[Example]
         metric.signature([example.references for example in examples])
     job.system.align(ids)
     return examples, job.system.expand(examples), metrics
+
+
+def _until_known(
+    job: Job,
+    examples: Sequence[Example],
+    rows: Sequence[Example],
+    metrics: Mapping[str, Metric],
+    identity: str | None,
+    journal: Journal,
+    progress: Progress,
+) -> tuple[list[Example], list[Example], Stopped]:
+    """(the examples and rows that were needed, how the run ended)."""
+    assert job.stop is not None
+    repeats = max(job.system.repeats, -(-len(rows) // len(examples)))
+    metric = job.stop.check(metrics, job.dataset.cluster, repeats)
+    chosen, stopped = until_known(
+        job.stop, rows, metric, job.postprocess, job.stats.level, job.stats.seed,
+        lambda some: outputs_of(job, identity, some, journal, progress),
+    )  # fmt: skip
+    return [examples[i] for i in chosen], [rows[i] for i in chosen], stopped
+
+
+def _allowing_for(stopped: Stopped, scores: Mapping[str, Score]) -> dict[str, Score]:
+    """The scores of a run that looked before its end: bounds that allow for it where there are any, else a note."""
+    note = f"looked {stopped.looks} times by {stopped.score}: the interval does not allow for that"
+    found = {name: replace(score, note=score.note or note) for name, score in scores.items()}
+    if stopped.baseline is None and stopped.score in scores:
+        found[stopped.score] = replace(
+            scores[stopped.score],
+            low=stopped.low,
+            high=stopped.high,
+            low_error=None,
+            high_error=None,
+            method="confidence sequence",
+            note=None,
+        )
+    return found
 
 
 def named(job: Job) -> str:
@@ -196,6 +242,7 @@ def scored(
     raw: Sequence[Output],
     metrics: Mapping[str, Metric],
     where: Path,
+    stopped: Stopped | None,
     progress: Progress,
 ) -> tuple[RunResult, dict[str, bytes]]:
     """(the result, the content of its files)."""
@@ -208,6 +255,8 @@ def scored(
     failed = [i for i, output in enumerate(processed) if output.error is not None]
     with progress("resampling", job.stats.resamples) as step:
         scores = estimate(list(statistics.values()), rows, failed, cluster, job.stats, step.advance)
+    if stopped is not None:
+        scores = _allowing_for(stopped, scores)
     finish = [output.info.get("finish") for output in raw]
     table = store.examples_table(rows, raw, processed, statistics, finish)
     result = RunResult(
@@ -223,6 +272,7 @@ def scored(
         strata=store.metadata_name(job.stats.strata, scores) if job.stats.strata else None,
         path=where,
         health=health(rows, processed, finish),
+        stopped=None if stopped is None else stopped.told(),
     )
     return result, store.contents(result, table, job.specs)
 

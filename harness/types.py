@@ -208,6 +208,8 @@ class RunResult:
     path: Path | None = None
     health: dict[str, Any] = field(default_factory=dict)
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/health.py defines them."""
+    stopped: dict[str, Any] | None = None
+    """Where the run was to end once its answer is known: how it ended, as harness/sequential.py has it."""
 
 
 class _Late:

@@ -85,6 +85,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     out.print(Text.assemble((run.name, "bold"), f"  {_count(run)}{failed}{units}"), soft_wrap=True)
     if scores:
         out.print(shown)
+    if run.stopped:
+        out.print(f"stopped     {_stopped(run.stopped)}", soft_wrap=True)
     if run.health:
         out.print(f"outputs     {_health(run.health)}", soft_wrap=True)
         for warning in run.health["warnings"]:
@@ -101,6 +103,17 @@ def _count(run: RunResult) -> str:
         return f"{len(run.examples)} examples"
     repeats = run.manifest["system"]["repeats"]
     return f"{run.manifest['dataset']['examples']} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
+
+
+def _stopped(found: Mapping[str, Any]) -> str:
+    """How a run ended that was to end once its answer is known."""
+    bounds = (
+        f"[{found['low']:.4g}, {found['high']:.4g}] at {found['level']:.0%}, all {found['looks']} looks allowed for"
+    )
+    if found["answer"] is None:
+        return f"not known after all {found['of']:,} examples: {found['score']} {bounds}"
+    used = f"after {found['examples']:,} of {found['of']:,} examples, {found['saved']:.0%} saved"
+    return f"{used}: {found['answer']} {bounds}"
 
 
 def _health(health: Mapping[str, Any]) -> str:

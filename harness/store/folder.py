@@ -200,6 +200,7 @@ def scores_json(result: RunResult) -> dict[str, Any]:
         "examples": int((result.examples["repeat"] == 0).sum()),
         "failed": result.failed,
         "health": result.health,
+        **({"stopped": result.stopped} if result.stopped else {}),
         "scores": scores,
     }
 
@@ -303,6 +304,7 @@ def read(folder: Path, build: Build) -> RunResult:
         manifest=manifest,
         path=folder,
         health=stored.get("health", {}),
+        stopped=stored.get("stopped"),
     )
 
 
