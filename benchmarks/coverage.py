@@ -105,7 +105,7 @@ def held(people: Population, n: int, resamples: int, rng: np.random.Generator, s
         for (score, sample), replicate in zip(samples.items(), drawn, strict=True):
             truth, i = people.truth(score)[0], _place(score)
             for method in intervals.METHODS:
-                ends, _, _ = intervals.bounds(sample, replicate, sample.estimate(), LEVEL, method, seed)
+                ends, *_ = intervals.bounds(sample, replicate, sample.estimate(), LEVEL, method, seed)
                 found[f"{score} {method}"] = float(ends[0][i] <= truth <= ends[1][i])
     return found
 

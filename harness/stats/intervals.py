@@ -13,7 +13,8 @@ The bounds are reported as computed, low and high apart, each with its Monte Car
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -72,7 +73,8 @@ def _scores(
         if sample.design.units:
             estimates = sample.estimate()
         if drawn is not None:
-            ends, errors, methods = bounds(sample, drawn, estimates, level, method, seed)
+            ends, methods, of_bounds = bounds(sample, drawn, estimates, level, method, seed)
+            errors = of_bounds()
     for i, name in enumerate(names):
         yield Score(
             name=name,
@@ -92,22 +94,25 @@ def _scores(
 
 def bounds(
     sample: Sample, drawn: Array, estimates: Array, level: float, method: str, seed: int
-) -> tuple[tuple[Array, Array], tuple[Array, Array], list[str]]:
-    """((low, high), their Monte Carlo errors, the method taken) of s scores, from replicates (resamples, s)."""
+) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
+    """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s)."""
     plain = "percentile" if method == "studentized" else method
     more = sample.left_out() if method == "bca" else None
     ends = interval(drawn, estimates, level, plain, more)
-    errors = monte_carlo_errors(drawn, estimates, level, plain, more)
-    methods = [plain] * len(estimates)
-    if method == "studentized" and _can_studentize(sample):
-        studentised, error = _studentized(sample, drawn, estimates, seed)
-        fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
-        better = interval(studentised, estimates, level, method, error)
-        errors_of = monte_carlo_errors(studentised, estimates, level, method, error)
-        ends = np.where(fit, better[0], ends[0]), np.where(fit, better[1], ends[1])
-        errors = np.where(fit, errors_of[0], errors[0]), np.where(fit, errors_of[1], errors[1])
-        methods = [method if one else plain for one in fit]
-    return ends, errors, methods
+    errors = partial(monte_carlo_errors, drawn, estimates, level, plain, more)
+    if method != "studentized" or not _can_studentize(sample):
+        return ends, [plain] * len(estimates), errors
+    studentised, error = _studentized(sample, drawn, estimates, seed)
+    fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
+    better = interval(studentised, estimates, level, method, error)
+
+    def both() -> tuple[Array, Array]:
+        mine = monte_carlo_errors(studentised, estimates, level, method, error)
+        low, high = (np.where(fit, a, b) for a, b in zip(mine, errors(), strict=True))
+        return low, high
+
+    low, high = (np.where(fit, a, b) for a, b in zip(better, ends, strict=True))
+    return (low, high), [method if one else plain for one in fit], both
 
 
 def _note(design: Design, estimate: float, resamples: int, drawn: Array | None) -> str | None:
@@ -151,14 +156,14 @@ def interval(
     if method == "normal":
         reach = NORMAL.inv_cdf(float(tails[1])) * spread(drawn)
         return estimates - reach, estimates + reach
-    pairs = []
-    for i in range(drawn.shape[1]):
-        at = tails
-        if method == "bca":
-            assert more is not None
-            at = _bca_tails(drawn[:, i], estimates[i], more[:, i], tails)
-        pairs.append(_quantiles(drawn[:, i], at))
-    low, high = np.array(pairs).T
+    if method == "bca":
+        assert more is not None
+        places = [_bca_tails(drawn[:, i], estimates[i], more[:, i], tails) for i in range(drawn.shape[1])]
+        low, high = np.array([_quantiles(drawn[:, i], at) for i, at in enumerate(places)]).T
+    elif np.isnan(drawn).any():
+        low, high = np.array([_quantiles(drawn[:, i], tails) for i in range(drawn.shape[1])]).T
+    else:
+        low, high = np.quantile(drawn, tails, axis=0)
     if method == "basic":
         return 2 * estimates - high, 2 * estimates - low
     if method == "studentized":
