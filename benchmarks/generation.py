@@ -1,10 +1,8 @@
 """`harness run` around a model beside a hand-written transformers loop, each a process of its own, imports and all.
 
 The model is SmolLM2-135M from its package, saved once as a plain folder for both; the prompts are beginnings of the
-embedded data set's sources, of 5 to 80 words, so that they differ in length as real ones do.
-
-`python -m benchmarks.generation MODEL DATA OUTPUTS sorted|ordered` is the loop: in the harness's batches, or in the
-order of the data, eight at a time.
+embedded data set's sources, of 5 to 80 words, so that they differ in length as real ones do. The loop is
+benchmarks/transformers_loop.py.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from harness.datasets.embedded import EmbeddedDataset
 from harness.models import package_folder, quiet
 
 EXAMPLES, NEW, BUDGET, ROUNDS = 500, 24, 4096, 1
+LOOP = Path(__file__).parent / "transformers_loop.py"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -31,7 +30,7 @@ def tables(examples: int = EXAMPLES, rounds: int = ROUNDS) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model, data = saved(folder / "model"), written(folder / "data.jsonl", examples)
-        loop = [sys.executable, "-m", "benchmarks.generation", str(model), str(data)]
+        loop = [sys.executable, str(LOOP), str(model), str(data), str(NEW), str(BUDGET)]
         run = [
             sys.executable, "-m", "harness", "run", "dataset=file", f"dataset.path={data}", "system=huggingface",
             f"system.model={model}", "system.chat=false", f"system.max_new_tokens={NEW}",
@@ -96,37 +95,3 @@ def outputs(path: Path) -> dict[str, str]:
     """A loop's outputs by prompt."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return {row["prompt"]: row["text"] for row in rows}
-
-
-def loop(model_folder: str, data: str, out: str, order: str) -> None:
-    """What one would write without a harness."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(model_folder, padding_side="left")
-    model = AutoModelForCausalLM.from_pretrained(model_folder, dtype=torch.float32).eval()
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    prompts = [json.loads(line)["source"] for line in Path(data).read_text().splitlines()]
-    lengths = [len(ids) for ids in tokenizer(prompts)["input_ids"]]
-    batches: list[list[int]] = []
-    if order == "ordered":
-        batches = [list(range(i, min(i + 8, len(prompts)))) for i in range(0, len(prompts), 8)]
-    else:
-        for i in sorted(range(len(prompts)), key=lambda i: (-lengths[i], i)):
-            if not batches or (len(batches[-1]) + 1) * (lengths[batches[-1][0]] + NEW) > BUDGET:
-                batches.append([])
-            batches[-1].append(i)
-    with open(out, "w") as file, torch.inference_mode():
-        for batch in batches:
-            encoded = tokenizer([prompts[i] for i in batch], return_tensors="pt", padding=True)
-            made = model.generate(
-                input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"], max_new_tokens=NEW,
-                do_sample=False, pad_token_id=tokenizer.pad_token_id,
-            )  # fmt: skip
-            texts = tokenizer.batch_decode(made[:, encoded["input_ids"].shape[1] :], skip_special_tokens=True)
-            for i, text in zip(batch, texts, strict=True):
-                file.write(json.dumps({"prompt": prompts[i], "text": text}) + "\n")
-
-
-if __name__ == "__main__":
-    loop(*sys.argv[1:])
