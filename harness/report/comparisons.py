@@ -66,17 +66,29 @@ def _print_pairs(out: Console, rows: Sequence[Comparison], level: float) -> None
 
 
 def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
-    """A table a score: the range of ranks of each system, and letters shared by those that cannot be told apart."""
-    for one in rankings:
-        out.print(Text(f"\nranking by {one.score}", "bold"), soft_wrap=True)
-        shown = table(("system", "left"), (one.score, "right"), ("rank", "left"), ("group", "left"))
-        digits = 2 if any(abs(r.estimate or 0) >= 1.5 for r in one.systems) else 4
-        for ranked in one.systems:
-            rank = f"{ranked.low}" if ranked.low == ranked.high else f"{ranked.low} to {ranked.high}"
-            shown.add_row(ranked.system, number(ranked.estimate, digits), rank, ranked.letters)
-        out.print(shown)
-    if rankings:
-        out.print("Systems that share a letter cannot be told apart.", style="dim")
+    """For each score the range of ranks of each system, and letters shared by those that cannot be told apart; a table
+    a score where all of them are too wide."""
+    if not rankings:
+        return
+    ranks = [{one.system: f"{_rank(one)} {one.letters}" for one in ranking.systems} for ranking in rankings]
+    names = [one.system for one in rankings[0].systems]
+    wide = table(("rank and group", "left"), *((ranking.score, "left") for ranking in rankings))
+    for name in names:
+        wide.add_row(name, *(cells.get(name, "") for cells in ranks))
+    out.print()
+    if Console(width=10_000, markup=False).measure(wide).maximum <= out.width:
+        out.print(wide)
+    else:
+        for ranking, cells in zip(rankings, ranks, strict=True):
+            narrow = table(("rank and group", "left"), (ranking.score, "left"))
+            for one in ranking.systems:
+                narrow.add_row(one.system, cells[one.system])
+            out.print(narrow)
+    out.print("Ranks that the tests leave open; systems that share a letter cannot be told apart.", style="dim")
+
+
+def _rank(one: Any) -> str:
+    return f"{one.low}" if one.low == one.high else f"{one.low}-{one.high}"
 
 
 def _units(rows: Sequence[Comparison]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.report.comparisons import print_comparisons, sentence
+from harness.report.comparisons import print_best, print_comparisons, print_powers, sentence
 from harness.report.progress import bars, silent
 from harness.report.terminal import print_run, print_summary
 from harness.types import Comparison
@@ -61,6 +61,28 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.startswith("good") and "rougeLsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines)
     assert "good against bad" in lines
     assert sum(line.startswith(("good is ", "good and bad cannot be told apart")) for line in lines) == 1
+
+
+def test_rankings_power_and_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = {"bad": BAD, "good": GOOD, "mixed": [GOOD[0], *BAD[1:]]}
+    runs = [harness.evaluate(o * 8, REFERENCES * 8, ["lexical"], name=n, resamples=0) for n, o in outputs.items()]
+    rows = harness.compare(runs, resamples=400)
+    print_comparisons(rows, harness.rankings(rows), 0.95, "bootstrap", "max-t")
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    start = lines.index("rank and group bleu rouge1 rouge2 rougeL rougeLsum")
+    assert lines[start + 1 : start + 4] == [
+        "good 1 a 1 a 1 a 1 a 1 a",
+        "mixed 2 b 2 b 2 b 2 b 2 b",
+        "bad 3 c 3 c 3 c 3 c 3 c",
+    ]
+    print_powers(harness.power(runs[:2], difference=5, scores=["bleu"], resamples=400), 0.8)
+    shown = capsys.readouterr().out
+    assert "memory: good against bad, n = 32 examples" in shown
+    assert "5.00" in shown
+    print_best(harness.best(runs, resamples=400))
+    shown = capsys.readouterr().out
+    assert "memory: the best of 3 runs, n = 32 examples" in shown
+    assert "100%" in shown
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
