@@ -12,6 +12,8 @@ from rich.text import Text
 from harness.report.terminal import console, number, table
 from harness.types import Comparison, Comparisons
 
+FEW = 50
+"""Units below which the bootstrap test has more false alarms than stated: docs/statistics.md has the table."""
 MANY = 10
 """More pairs than this are shown as a ranking only."""
 CORRECTIONS = {
@@ -39,6 +41,9 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, 
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs)} pairs were compared; --json lists them, --baseline RUN shows those of one run."
+        out.print(hint, style="dim", soft_wrap=True)
+    if test == "bootstrap" and min(row.n for row in rows) < FEW:
+        hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
         out.print(hint, style="dim", soft_wrap=True)
     note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}; verdicts follow it."
     out.print(note, style="dim", soft_wrap=True)
