@@ -27,8 +27,9 @@ from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
 from harness.stats import intervals
-from harness.stats.comparison import TESTS, Options, compare
+from harness.stats.comparison import compare
 from harness.stats.estimation import Options as Estimation
+from harness.stats.family import TESTS, Options
 from harness.stats.resampling import Design, Sample, quiet_single_thread, replicates
 from harness.stats.selection import best_of
 from harness.stats.sequential import ConfidenceSequence

@@ -11,7 +11,7 @@ from typing import Any
 from harness import config, files, runner
 from harness.health import health
 from harness.report.progress import silent
-from harness.stats import comparison
+from harness.stats import comparison, family
 from harness.stats.estimation import Options, estimate
 from harness.stats.power import POWER, Power, powers
 from harness.stats.selection import Best, best_of
@@ -169,7 +169,7 @@ def compare(
     sets.
     """
     chosen = None if scores is None else tuple(scores)
-    options = comparison.Options(test, resamples, level, seed, method, alternative, correction, chosen, cross_check)
+    options = family.Options(test, resamples, level, seed, method, alternative, correction, chosen, cross_check)
     options.check()
     pairs = _pairs(runs, baseline)
     with progress("resampling", resamples * len(pairs)) as step:

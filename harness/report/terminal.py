@@ -195,4 +195,6 @@ def _cells(run: RunResult, name: str) -> tuple[str, str]:
 
 
 def print_compare_command(folders: Sequence[Path]) -> None:
-    console().print(f"compare  {shlex.join(['harness', 'compare', *map(str, folders)])}", soft_wrap=True)
+    """How to compare these runs, and where there are several, what the best of them is worth."""
+    for command in ("compare", "best") if len(folders) > 2 else ("compare",):
+        console().print(f"{command:<7}  {shlex.join(['harness', command, *map(str, folders)])}", soft_wrap=True)

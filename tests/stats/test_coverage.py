@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import coverage
-from harness.stats import comparison, intervals, kernels, resampling
+from harness.stats import comparison, family, intervals, kernels, resampling
 from harness.types import Array
 
 
@@ -91,7 +91,7 @@ def test_centring_after_the_bars_would_be_noticed(people: coverage.Population, m
         replicates = nulls - nulls.mean() + statistic
         return real(np.abs(np.abs(replicates) - np.abs(replicates).mean()), statistic, exact)
 
-    monkeypatch.setattr(comparison.Options, "statistic", lambda self, differences, up: differences)
+    monkeypatch.setattr(family.Options, "statistic", lambda self, differences, up: differences)
     monkeypatch.setattr(comparison, "share", lambda nulls, t, exact=False: theirs(nulls, abs(t), exact))
     found = coverage.average(coverage.alarms, people, 60, simulations=250, resamples=250)
     assert found["rougeL bootstrap null"] > 0.095
