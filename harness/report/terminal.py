@@ -70,21 +70,23 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     failed = f", {run.failed} failed" if run.failed else ""
     units = f", clustered by {run.cluster}" if run.cluster else ""
     moved = any(score.if_worst is not None for score in run.scores.values())
-    noted = any(score.note and score.low is not None for score in run.scores.values())
+    noted = {name: score.note for name, score in run.scores.items() if score.headline and score.low is not None}
     shown = table(
         ("score", "left"), ("estimate", "right"), (f"{some.level:.0%} interval", "left"), ("MC error", "right"),
-        *([("had the failed ones been worst … best", "left")] if moved else []), *([("", "left")] if noted else []),
+        *([("failed worst … best", "left")] if moved else []),
     )  # fmt: skip
     for name, score in run.scores.items():
         digits = digits_of(run.scores, name)
         more = [_extremes(score, digits)] if moved else []
-        more += [score.note or "" if score.low is not None else ""] if noted else []
         cells = (number(score.estimate, digits), interval(score, digits), _error(score, digits))
         style = None if score.headline else "dim"
         shown.add_row(name if score.headline else f"  {name}", *cells, *more, style=style)
     out.print(Text.assemble((run.name, "bold"), f"  {_count(run)}{failed}{units}"), soft_wrap=True)
     if scores:
         out.print(shown)
+        for name, note in noted.items():
+            if note:
+                out.print(f"note        {name}: {note}", soft_wrap=True)
     if run.stopped:
         out.print(f"stopped     {_stopped(run.stopped)}", soft_wrap=True)
     if run.health:
