@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import generation, lexical, neural, reading, resume, serving, statistics
+from benchmarks import generation, lexical, neural, reading, resampling, resume, serving
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -35,7 +35,7 @@ Machines are noisy: read ratios, not seconds.
         "lexical": ("Lexical metrics", lexical.tables),
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
-        "statistics": ("Intervals and comparisons", statistics.tables),
+        "statistics": ("Intervals and comparisons", resampling.tables),
         "reading": ("Reading data", reading.tables),
         "generation": ("Generation", generation.tables),
         "serving": ("Endpoints", serving.tables),

@@ -1,6 +1,6 @@
 """Resampling and comparison beside sacrebleu and scipy: seconds, ratios, memory.
 
-`python -m benchmarks.statistics large` is the measurement of a million examples in a process of its own.
+`python -m benchmarks.resampling large` is the measurement of a million examples in a process of its own.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def tables() -> Iterator[str]:
     yield from paired()
     yield from all_pairs()
     asked = subprocess.run(
-        [sys.executable, "-m", "benchmarks.statistics", "large"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "benchmarks.resampling", "large"], capture_output=True, text=True, check=True
     )
     found = json.loads(asked.stdout)
     what = f"1,000,000 examples, BLEU and ROUGE-1, 2, L (peak memory {found['peak']:,.0f} MiB)"
