@@ -19,7 +19,7 @@ demo: .venv/demo.stamp
 	@echo "Run folders: runs/demo/ (scores.json, examples.parquet, statistics.parquet, config.yaml, manifest.json)"
 	@echo "MLflow's pages on them: $(BIN)/harness ui"
 
-# A small model learns to write dates in words (about two minutes), then its five checkpoints are evaluated.
+# A small model learns to write dates in words (minutes), then its five checkpoints are evaluated.
 demo-checkpoints: .venv/demo.stamp
 	@$(BIN)/python -m harness.demo.dates runs/dates
 	@$(BIN)/harness run experiment=checkpoints

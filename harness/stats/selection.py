@@ -3,8 +3,8 @@
 The best of k configurations is the best partly by luck, so its own score and interval are too high. The bootstrap
 repeats the selection: in every resample the best is chosen anew, and what it scores there beyond its score on all
 examples is the luck of being chosen. That luck is taken off the winner's score, and its spread makes the interval.
-Where all configurations are in truth equal the correction takes away about 70 % of the winner's curse, since the
-resamples start from scores that luck has already spread (docs/statistics.md has the table).
+Where all configurations are in truth equal and independent it takes away a share of 1/sqrt(2) of the winner's curse,
+not all: the resamples start from scores that luck has already spread (docs/statistics.md has the table).
 """
 
 from __future__ import annotations
