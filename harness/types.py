@@ -212,6 +212,40 @@ class RunResult:
     """Where the run was to end once its answer is known: how it ended, as harness/sequential.py has it."""
 
 
+@dataclass(frozen=True)
+class Group:
+    """Runs on the same data, their examples in one order."""
+
+    dataset: str
+    """Different for every group."""
+    runs: tuple[RunResult, ...]
+    """Of different names."""
+    baseline: RunResult | None = None
+    """The one of them that the others are measured against, where that was asked for."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs side by side with the tests between them: what tables, figures and reports are views of."""
+
+    groups: tuple[Group, ...]
+    labels: dict[str, str]
+    """For each run's name what it is called in a table: its system where that tells the runs on each data set apart."""
+    comparisons: Comparisons
+    """All pairs in each group of two or more, one family of tests."""
+    against: Comparisons
+    """Each run against the baseline, a family of its own; empty without a baseline."""
+    level: float
+    test: str
+    correction: str
+    resamples: int
+    seed: int
+
+    @property
+    def runs(self) -> list[RunResult]:
+        return [run for group in self.groups for run in group.runs]
+
+
 class _Late:
     """A field that may be given as a function, which is called when the field is first read."""
 

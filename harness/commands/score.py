@@ -1,0 +1,31 @@
+"""`harness score RUN OVERRIDE…`: a stored run scored again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.commands import RUN
+
+
+def add(commands: Any) -> None:
+    score = commands.add_parser(
+        "score",
+        help="score a stored run again: more metrics, other postprocessing or intervals; nothing is generated",
+        description="Scores a stored run by its config with OVERRIDES on top, into a run folder of its own. Chosen "
+        "metrics are added to those of the run, ~metrics.NAME takes one away; nothing but the run folder is needed.",
+    )
+    score.add_argument("run", metavar="RUN", help=RUN)
+    score.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="OVERRIDE",
+        help="metrics=[chrf,ter] metrics.bleu.tokenize=zh postprocess=chat",
+    )
+    score.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
+    score.set_defaults(call=call)
+
+
+def call(options: Any) -> None:
+    from harness.app import score
+
+    score(options.run, options.overrides, options.config_dir)
