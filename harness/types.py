@@ -294,6 +294,9 @@ class System(ABC):
     """True where outputs are read from a file of the user's own and need no journal and no cache."""
     repeats: int = 1
     """How many outputs each example gets, asked for with `Example.repeat` 0, 1, …"""
+    incidental: ClassVar[tuple[str, ...]] = ()
+    """Options that say how outputs are had (how many requests at once, how long to wait), never what they are: a run
+    with others of these is the same run, and resumes."""
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
