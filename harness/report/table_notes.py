@@ -16,8 +16,7 @@ BETTER, WORSE, MISSING = "†", "‡", "n/a"
 
 def sentences(study: Study, table: Table) -> list[str]:
     """The note, as plain text."""
-    said = [*_data(table), *_intervals(table), *_bold(study, table), *_daggers(study), *_gaps(table)]
-    return [*said, f"Made with harness {__version__}."]
+    return [*_data(table), *_intervals(table), *_bold(study, table), *_daggers(study), *_gaps(table)]
 
 
 def _data(table: Table) -> Iterator[str]:
@@ -113,7 +112,7 @@ def _cells(table: Table) -> Iterator[tuple[Section, Row, Column, Any]]:
 
 
 def signatures(table: Table) -> list[tuple[str, str]]:
-    """(which scores of which runs, their signature), each signature once."""
+    """(which scores of which runs, their signature), each signature once; at last this program's version."""
     several = len(table.sections) > 1
     found: dict[str, dict[str, dict[str, None]]] = {}  # signature -> places -> titles
     everywhere: dict[str, set[str]] = {}
@@ -129,7 +128,7 @@ def signatures(table: Table) -> list[tuple[str, str]]:
             groups.setdefault(tuple(places) if len(everywhere[name]) > 1 else (), []).append(name)
         for where, names in groups.items():
             rows.append((_list(names) + (f" ({_list(where)})" if where else ""), plain(signature)))
-    return rows
+    return [*rows, ("harness", __version__)]
 
 
 def traces(table: Table) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import __version__
 from harness.report import table_notes
 from harness.report.table import Table, lay_out, number, plain, title
 from harness.types import Study
@@ -115,12 +116,13 @@ def test_clusters_and_repeats_are_counted() -> None:
 def test_signatures_stand_once_unless_they_differ() -> None:
     a, b = run("a", {"rouge1": 0.5, "rouge1.recall": 0.5, "bleu": 5.0}), run("b", {"rouge1": 0.5, "bleu": 5.0})
     table = laid_out(study([a, b]), ["rouge1", "rouge1.recall", "bleu"])
-    assert table_notes.signatures(table) == [
+    assert table_notes.signatures(table)[-1] == ("harness", __version__)
+    assert table_notes.signatures(table)[:-1] == [
         ("ROUGE-1, ROUGE-1 recall", "of:rouge1|version:1"),
         ("BLEU", "of:bleu|version:1"),
     ]
     other = replace(b, scores={**b.scores, "bleu": replace(b.scores["bleu"], signature="of:bleu|version:2")})
-    assert table_notes.signatures(laid_out(study([a, other]), ["bleu"])) == [
+    assert table_notes.signatures(laid_out(study([a, other]), ["bleu"]))[:-1] == [
         ("BLEU (a)", "of:bleu|version:1"),
         ("BLEU (b)", "of:bleu|version:2"),
     ]

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from harness import __version__
 from harness.report import table_csv, table_latex, table_markdown, table_notes
 from harness.report.table import lay_out, plain
 from harness.types import Study
@@ -78,7 +79,7 @@ def test_markdown_shows_any_label_as_it_is(label: str) -> None:
         ["other", "20.00† [19.80, 20.40]", "n/a"],
     ]
     assert paragraphs[0] == " ".join(table_notes.sentences(found, lay_out(found, None, "bounds", None)))
-    assert paragraphs[1:] == ["BLEU: of:bleu|version:1", "TER: of:ter|version:1"]
+    assert paragraphs[1:] == ["BLEU: of:bleu|version:1", "TER: of:ter|version:1", f"harness: {__version__}"]
     assert len(comments) == 1 and comments[0].count("-->") == 1 and comments[0].rstrip().endswith("-->")
 
 
