@@ -150,8 +150,10 @@ DOCUMENT = r"""\documentclass{article}
 
 def compiled(tables: str, folder: Path, packages: str = "", engine: str = "pdflatex") -> str:
     """The text of the PDF; a test is skipped where there is no such engine, and fails on any error of TeX."""
-    if not shutil.which(engine) or not shutil.which("pdftotext"):
-        pytest.skip(f"{engine} and pdftotext (texlive-latex-recommended, poppler-utils) are not installed")
+    needed = ["booktabs.sty", "lmodern.sty", *(["luaotfload.sty"] if engine == "lualatex" else [])]
+    tools = (engine, "pdftotext", "kpsewhich")
+    if not all(map(shutil.which, tools)) or subprocess.run(["kpsewhich", *needed], capture_output=True).returncode:
+        pytest.skip(f"not all installed: {', '.join([*tools, *needed])} (TeX Live with lmodern, poppler-utils)")
     size = (
         "\\pdfpageheight=405cm \\pdfpagewidth=110cm" if engine == "pdflatex" else "\\pageheight=405cm \\pagewidth=110cm"
     )
