@@ -11,11 +11,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "power", "rankings"]
+__all__ = [
+    "HarnessError",
+    "Metric",
+    "__version__",
+    "best",
+    "compare",
+    "evaluate",
+    "load_run",
+    "power",
+    "rankings",
+    "table",
+]
 
 if TYPE_CHECKING:
     from harness.api import best, compare, evaluate, load_run, power
     from harness.stats.ranking import rankings
+    from harness.tables import table
     from harness.types import HarnessError, Metric
 
 
@@ -23,7 +35,8 @@ def __getattr__(name: str) -> Any:
     """Public names are imported on first use, so that `harness --help` answers at once."""
     import importlib
 
-    places = {"HarnessError": "harness.types", "Metric": "harness.types", "rankings": "harness.stats.ranking"}
+    places = {"HarnessError": "harness.types", "Metric": "harness.types"}
+    places |= {"rankings": "harness.stats.ranking", "table": "harness.tables"}
     if name in __all__:
         return getattr(importlib.import_module(places.get(name, "harness.api")), name)
     raise AttributeError(f"module 'harness' has no attribute {name!r}")
