@@ -186,7 +186,7 @@ def test_show_and_prune_the_cache(made_up: Path, cli: Cli) -> None:
     fresh(cli)
     shown = cli("cache")
     assert shown.code == 0
-    assert [line.split()[:2] for line in shown.out.splitlines()[1:4]] == [
+    assert [line.split()[:2] for line in shown.out.splitlines()[2:5]] == [
         ["outputs", "4"],
         ["made-up", "4"],
         ["embeddings", "0"],

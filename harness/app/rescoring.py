@@ -12,21 +12,22 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from harness import config as core
-from harness.app import calling, errors
+from harness.app import calling, ending, errors
 from harness.app.jobs import parts
+from harness.store.listing import record
 from harness.types import HarnessError
 
 SCORABLE = ("metrics", "postprocess", "stats", "tracking", "name", "output_dir", "progress")
 
 
-def score(run: str, overrides: list[str], config_dir: str | None = None) -> None:
+def score(run: str, overrides: list[str], config_dir: str | None = None, as_json: bool = False) -> None:
     """`harness score RUN OVERRIDES…`"""
     calling.begin(["score", run, *overrides])
     with calling.interruptible(), initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
-        errors.report(lambda: _score(run, overrides, config_dir), overrides)
+        errors.report(lambda: _score(run, overrides, config_dir, as_json), overrides)
 
 
-def _score(run: str, overrides: list[str], config_dir: str | None) -> None:
+def _score(run: str, overrides: list[str], config_dir: str | None, as_json: bool) -> None:
     from harness import runner
     from harness.api import find_run
     from harness.report.progress import bars
@@ -52,7 +53,13 @@ def _score(run: str, overrides: list[str], config_dir: str | None) -> None:
         command=calling.command(),
         source=folder,
     )
-    print_run(runner.run(plan, bars(composed.progress)))
+    with ending.reserved(as_json):
+        result = runner.run(plan, bars(composed.progress))
+    if as_json:
+        assert result.path is not None
+        ending.print_runs_as_json([record(result.path)])
+    else:
+        print_run(result)
 
 
 def _over_stored(config: Mapping[str, Any], overrides: list[str], config_dir: str | None) -> list[str]:

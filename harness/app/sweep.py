@@ -14,7 +14,10 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
+from harness.app import ending
 from harness.files import digest
+from harness.store.listing import records
+from harness.types import RunRecord
 
 
 class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
@@ -32,43 +35,28 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
     @classmethod
     def end(cls) -> int:
-        """Prints the table; the exit code."""
+        """Prints the table, or all as JSON; the exit code."""
         if cls.started is None:
             return 0
-        if cls.started[0].dry_run:
-            return cls._end_of_dry_run(Path(cls.started[0].hydra.sweep.dir))
-        from harness.api import load_run
-        from harness.report.terminal import print_compare_command, print_summary
-        from harness.runner import RUNS
-        from harness.store.folder import read_manifest, stored_runs
-
         config, since = cls.started
-        below = Path(config.output_dir) if config.output_dir else RUNS
-        folders = sorted(
-            path
-            for path, manifest in stored_runs(below)
-            if manifest["group"] == config.group and manifest["started"] >= since
-        )
-        folders.sort(key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)])
-        if folders:
-            print_summary([load_run(folder) for folder in folders])
-        keys = [read_manifest(path)["dataset"]["key"] for path in folders]  # type: ignore[index]  # just listed
-        paired = [path for path, key in zip(folders, keys, strict=True) if keys.count(key) > 1]
-        if paired:
-            print_compare_command(paired)
-        failed = len(list(Path(config.hydra.sweep.dir).glob("*.failed")))
+        folder = Path(config.hydra.sweep.dir)
+        failed = {int(path.stem): path.read_text() for path in folder.glob("*.failed")}
+        if config.dry_run:
+            cells = sorted(folder.glob("*.dry"), key=lambda path: int(path.stem))
+            found = [one for path in cells for one in json.loads(path.read_text())]
+            ending.print_estimates(found, failed, config.json)
+            return 1 if failed else 0
+        runs = _runs_of(config, since)
+        if config.json:
+            ending.print_runs_as_json(runs, failed)
+        elif runs:
+            from harness.report.terminal import print_summary
+
+            print_summary(runs)
+            ending.print_what_is_next(runs)
         if failed:
-            print(f"harness: {failed} of {failed + len(folders)} runs failed, see above", file=sys.stderr)
+            print(f"harness: {len(failed)} of {len(failed) + len(runs)} runs failed, see above", file=sys.stderr)
         return 1 if failed else 0
-
-    @staticmethod
-    def _end_of_dry_run(folder: Path) -> int:
-        from harness.report.terminal import print_dry_run
-
-        found = sorted(folder.glob("*.dry"), key=lambda path: int(path.stem))
-        if found:
-            print_dry_run([cell for path in found for cell in json.loads(path.read_text())])
-        return 1 if list(folder.glob("*.failed")) else 0
 
     @classmethod
     def clean(cls) -> None:
@@ -79,3 +67,13 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             with suppress(OSError):  # kept where there is something else in them
                 folder.parent.rmdir()
                 folder.parent.parent.rmdir()
+
+
+def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:
+    """The runs that the multirun finished, in the order of their names, numbers in them as numbers."""
+    from harness.runner import RUNS
+
+    below = Path(config.output_dir) if config.output_dir else RUNS
+    found = records(below) if below.is_dir() else []
+    own = [run for run in found if run.manifest["group"] == config.group and run.manifest["started"] >= since]
+    return sorted(own, key=lambda run: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", run.path.name)])
