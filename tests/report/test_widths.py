@@ -54,7 +54,10 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Print]:
         write_run(folder / "runs" / f"{name}-1f2e3d4c", name, failed=2, dataset="dev", scores={
             "bleu": (31.25, 28.5, 33.75), "ter": (104.5, 98.25, 110.75), "rouge1": (0.4125, 0.3875, 0.4375),
         })  # fmt: skip
-    listed = RunRecords(replace(run, path=Path("runs") / run.path.name) for run in harness.runs(below=folder / "runs"))
+    listed = RunRecords(
+        replace(run, path=Path("runs/an-experiment-of-a-long-name") / run.path.name)
+        for run in harness.runs(below=folder / "runs")
+    )
     dry = {
         "name": "dev-a", "examples": 12_000, "outputs": 24_000, "journal": 7, "cached": 11, "generate": 23_982,
         "input_tokens": 9_876_543, "output_tokens": None, "seconds": 3_725.0, "cost": 12.5,
@@ -111,6 +114,7 @@ def test_no_number_is_lost_and_no_line_too_long(
         lost = {number for number in numbers - _numbers(text) if not _axis(what, number, piped)}
         assert not lost, (width, text)
         assert "…" not in text.replace("worst … best", "").replace(" … ", ""), (width, text)  # nothing is cut
+        assert what != "runs" or text.count("-1f2e3d4c") >= 2, (width, text)  # paths are whole
         for line in text.splitlines():
             assert len(line.rstrip()) <= width or "/" in line, (width, line)  # a path may be longer than the terminal
 
@@ -146,7 +150,9 @@ def test_verdicts_have_colours_and_folders_are_links(
     assert "\x1b[32mbetter\x1b[0m" in coloured
     assert "\x1b[31mworse\x1b[0m" in shown(lambda: prints["comparisons"](), 120) or "worse" not in coloured
     listed = shown(prints["runs"], 200)
-    assert re.search(r"\x1b\]8;id=\d+;file:///\S*/runs/dev-a-1f2e3d4c\x1b\\dev-a\x1b\]8;;", listed)
+    assert re.search(
+        r"\x1b\]8;id=\d+;file:///\S*/runs/an-experiment-of-a-long-name/dev-a-1f2e3d4c\x1b\\dev-a\x1b\]8;;", listed
+    )
     page = "http://127.0.0.1:5000/#/experiments/1/runs/abc"
     run = replace(
         harness.evaluate(GOOD, [row["references"] for row in ROWS], "bleu", name="good", resamples=0),
