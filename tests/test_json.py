@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import harness
 from tests.conftest import Called
 
 Cli = Callable[..., Called]
@@ -50,6 +51,14 @@ def test_a_multirun_with_a_failure(files: Path, cli: Cli) -> None:
         (1, "nowhere.jsonl does not exist")
     ]
     assert "1 of 3 runs failed" in called.err
+
+
+def test_a_multirun_is_the_same_one_with_and_without(files: Path, cli: Cli) -> None:
+    groups = set()
+    for flags in ((), ("--json",)):
+        assert cli(*STORED, "--multirun", "system.path=good.jsonl,bad.jsonl", *flags).code == 0
+        groups |= {run.manifest["group"] for run in harness.runs()}
+    assert len(groups) == 1  # under one parent in MLflow
 
 
 def test_a_run_that_fails(files: Path, cli: Cli) -> None:

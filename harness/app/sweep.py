@@ -29,7 +29,8 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         task = config.hydra.overrides.task
         if config.group is None:
             sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
-            config.group = digest([sorted(task), sweep])[:8]
+            words = sorted(word for word in task if not word.startswith("json="))  # how it is told, not what is run
+            config.group = digest([words, sweep])[:8]
             task.append(f"group='{config.group}'")
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
@@ -75,5 +76,5 @@ def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:
 
     below = Path(config.output_dir) if config.output_dir else RUNS
     found = records(below) if below.is_dir() else []
-    own = [run for run in found if run.manifest["group"] == config.group and run.manifest["started"] >= since]
+    own = [run for run in found if run.manifest.get("group") == config.group and run.manifest["started"] >= since]
     return sorted(own, key=lambda run: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", run.path.name)])
