@@ -69,11 +69,13 @@ class Config:
     cache: str = "auto"
     cache_gb: float = 4.0
     dry_run: bool = False
+    json: bool = False
     progress: bool = True
 
 
 UNKEYED = (
-    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "progress", "tracking",
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "json", "progress",
+    "tracking",
 )  # fmt: skip
 """Parts of the config that do not change what is computed."""
 

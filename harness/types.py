@@ -20,6 +20,8 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -239,6 +241,61 @@ class RunResult:
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/health.py defines them."""
     stopped: dict[str, Any] | None = None
     """Where the run was to end once its answer is known: how it ended, as harness/sequential.py has it."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A finished run as its folder tells it, without its examples and statistics: one line of a list of runs."""
+
+    path: Path
+    """The run folder."""
+    name: str
+    dataset: str
+    system: str
+    experiment: str
+    examples: int
+    failed: int
+    started: datetime
+    ended: datetime
+    mlflow: Mapping[str, str] | None
+    """`run_id`, `uri` and `where` of its run in MLflow, where it was logged."""
+    values: Mapping[str, Mapping[str, Any]]
+    """The scores as scores.json has them; `scores` has them as `Score`s."""
+    manifest: Mapping[str, Any]
+
+    @property
+    def dataset_key(self) -> str:
+        return str(self.manifest["dataset"]["key"])
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The composed config, secrets masked."""
+        found: Mapping[str, Any] = self.manifest["config"]
+        return found
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        return {name: Score(name=name, **value) for name, value in self.values.items()}
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for `pandas.DataFrame(run.row() for run in harness.runs())`; bounds are named as in MLflow."""
+        names = ("name", "dataset", "system", "experiment", "examples", "failed", "started", "ended")
+        found = {name: getattr(self, name) for name in names}
+        for name, value in self.values.items():
+            bounds = {f"{name}/ci_low": value["low"], f"{name}/ci_high": value["high"]}
+            found |= {name: value["estimate"], **bounds}
+        return {**found, "folder": str(self.path)}
+
+
+class RunRecords(list[RunRecord]):
+    """Finished runs, and beside them the run folders that cannot be listed."""
+
+    unfinished: dict[Path, str]
+    """For each such folder what is wrong with it."""
+
+    def __init__(self, rows: Iterable[RunRecord] = (), unfinished: Mapping[Path, str] | None = None) -> None:
+        super().__init__(rows)
+        self.unfinished = dict(unfinished or {})
 
 
 @dataclass(frozen=True)
