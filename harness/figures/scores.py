@@ -1,104 +1,18 @@
-"""The figures of a study: which make sense for its runs, and the numbers that each one shows.
-
-Imported where figures are drawn only: altair takes long to import.
-"""
+"""Figures of scores and of the tests between them: intervals, differences from the baseline, verdicts of all pairs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
+from harness.figures.view import View
 from harness.report.figures import forest, matrix
-from harness.report.figures.theme import DARK, LIGHT, WIDTH, number, plain, responsive, short, themed
-from harness.report.progress import silent
-from harness.types import Comparison, Figure, Group, Progress, RunResult, Study
+from harness.report.figures.theme import number, plain
+from harness.types import Figure
 
-__all__ = ["DARK", "LIGHT", "figures", "responsive", "themed"]
 MOST_IN_MATRIX = 60
 
 
-def figures(
-    study: Study, *, bucket_fields: Sequence[str] = (), width: float = WIDTH, progress: Progress = silent
-) -> list[Figure]:
-    """All figures that make sense for the runs, data set by data set."""
-    found: list[Figure] = []
-    for group in study.groups:
-        view = View(study, group, width)
-        for make in (_forest, _effects, _matrix):
-            found.extend(make(view))
-    return found
-
-
-class View:
-    """One data set of a study, with what its runs are called in figures."""
-
-    def __init__(self, study: Study, group: Group, width: float = WIDTH) -> None:
-        self.study, self.group, self.width = study, group, width
-        names = [run.name for run in group.runs]
-        self.labels = dict(zip(names, short([study.labels.get(name, name) for name in names]), strict=True))
-        self.of = f" on {plain(group.dataset)}"
-        place = [one.dataset for one in study.groups].index(group.dataset)
-        self.slug = slugs([one.dataset for one in study.groups])[place]
-
-    def figure(self, kind: str, title: str, caption: str, chart: Any) -> Figure:
-        return Figure(f"{kind}-{self.slug}", f"{title}{self.of}", caption, chart)
-
-    @property
-    def scores(self) -> list[str]:
-        """The headline scores of the runs."""
-        return list(dict.fromkeys(n for run in self.group.runs for n, one in run.scores.items() if one.headline))
-
-    def higher(self, score: str) -> bool:
-        return next(run.scores[score].higher_is_better for run in self.group.runs if score in run.scores)
-
-    def ordered(self, score: str) -> list[RunResult]:
-        """The runs by a score, the best first, those without one last."""
-        sign = -1.0 if self.higher(score) else 1.0
-
-        def place(run: RunResult) -> tuple[bool, float]:
-            estimate = run.scores[score].estimate if score in run.scores else None
-            return estimate is None, sign * (estimate or 0.0)
-
-        return sorted(self.group.runs, key=place)
-
-    def pairs(self, score: str) -> list[Comparison]:
-        return [row for row in self.study.comparisons if (row.dataset, row.score) == (self.group.dataset, score)]
-
-    def leaders(self, score: str) -> set[str]:
-        """The best run and those not distinguishable from it, by adjusted p; empty where nothing was tested."""
-        pairs = self.pairs(score)
-        best = self.ordered(score)[0]
-        if not pairs or score not in best.scores or best.scores[score].estimate is None:
-            return set()
-        alike = {
-            name
-            for row in pairs
-            if best.name in (row.baseline, row.system) and row.verdict == "not distinguishable"
-            for name in (row.baseline, row.system)
-        }
-        return {best.name} | alike
-
-
-def slugs(names: Sequence[str]) -> list[str]:
-    """The names as parts of file names, each different."""
-    found: list[str] = []
-    for name in names:
-        slug = base = re.sub(r"[^\w.-]+", "-", plain(name)).strip("-.")[:60] or "data"
-        again = 1
-        while slug in found:
-            again += 1
-            slug = f"{base}-{again}"
-        found.append(slug)
-    return found
-
-
-def _level(study: Study, view: View) -> str:
-    level = next((score.level for run in view.group.runs for score in run.scores.values()), study.level)
-    return f"{level:.0%}"
-
-
-def _forest(view: View) -> Iterator[Figure]:
+def forest_figures(view: View) -> Iterator[Figure]:
     if not view.scores:
         return
     order = view.ordered(view.scores[0])
@@ -115,7 +29,7 @@ def _forest(view: View) -> Iterator[Figure]:
             rows.append(forest.Row(view.labels[run.name], *values, standing, (one.note or "") if one else "not scored"))
         line = base.scores[score].estimate if base is not None and score in base.scores else None
         panels.append(forest.Panel(plain(score), rows, view.higher(score), line))
-    said = [f"Scores with {_level(view.study, view)} bootstrap intervals, each score on a scale of its own."]
+    said = [f"Scores with {view.level()} bootstrap intervals, each score on a scale of its own."]
     if tested:
         said.append(
             f"Diamonds: the best system of a score and those not distinguishable from it (paired {view.study.test}, "
@@ -127,7 +41,7 @@ def _forest(view: View) -> Iterator[Figure]:
     yield view.figure("forest", "Scores", " ".join(said), chart)
 
 
-def _effects(view: View) -> Iterator[Figure]:
+def effect_figures(view: View) -> Iterator[Figure]:
     """Differences from the baseline, or of the second from the first of two runs."""
     study, group = view.study, view.group
     rows = [row for row in study.against if row.dataset == group.dataset]
@@ -159,7 +73,7 @@ def _effects(view: View) -> Iterator[Figure]:
     yield view.figure("effects", f"Differences from {base}", caption, chart)
 
 
-def _matrix(view: View) -> Iterator[Figure]:
+def matrix_figures(view: View) -> Iterator[Figure]:
     if not 2 <= len(view.group.runs) <= MOST_IN_MATRIX:
         return
     panels = []
