@@ -17,7 +17,9 @@ from harness.store.folder import COLUMNS
 from harness.types import Array, Figure, HarnessError, Progress, RunResult
 
 MOST = 8
-"""Systems side by side in a bucket, and rows of histograms."""
+"""Systems side by side in a bucket."""
+MOST_OTHERS = 4
+"""Systems whose examples are shown against those of another."""
 FIELDS = 6
 """Fields of the metadata that get a figure without being asked for."""
 RESAMPLES = 2_000
@@ -27,11 +29,11 @@ LENGTHS = {"source_length": "source", "reference_length": "references", "output_
 
 def difference_figures(view: View) -> Iterator[Figure]:
     """Each system against the baseline, the first of two, or the best by the first score."""
-    runs = view.some(MOST)
+    runs = view.group.runs
     if len(runs) < 2:
         return
     against = view.group.baseline or (runs[0] if len(runs) == 2 else view.ordered(view.scores[0])[0])
-    others = [run for run in view.ordered(view.scores[0]) if run in runs and run is not against]
+    others = [run for run in view.ordered(view.scores[0]) if run is not against][:MOST_OTHERS]
     found = []
     for score in view.scores:
         reference = _per_example(against, score)
@@ -43,9 +45,11 @@ def difference_figures(view: View) -> Iterator[Figure]:
             found += [(run, score, at[-1], histogram(values, at, view.higher(score))) for run, values in gaps]
     if not found:
         return
+    few = short([view.study.labels.get(run.name, run.name) for run in (against, *others)], 16)
+    labels = {run.name: f"{label} − {few[0]}" for run, label in zip(others, few[1:], strict=True)}
     panels = [
         bars.Panel(
-            system=f"{view.labels[run.name]} less {view.labels[against.name]}",
+            system=labels[run.name],
             score=plain(score),
             bars=[bars.Bar(b.low, b.high, b.outcome, b.share, b.below, b.count) for b in spread.bins],
             reach=float(reach),
@@ -58,11 +62,10 @@ def difference_figures(view: View) -> Iterator[Figure]:
     ]
     base = view.labels[against.name]
     why = "" if view.group.baseline or len(runs) == 2 else f", the best by {plain(view.scores[0])}"
-    left = len(view.group.runs) - len(runs)
     caption = (
         f"Differences of single examples from {base}{why}: share of examples by difference, the line their mean (of "
         "scores of single examples: for BLEU and its kind not the difference of the corpus scores)."
-        + (f" The {MOST} best of {len(view.group.runs)} systems are shown." if left else "")
+        + (f" The {MOST_OTHERS} best of {len(runs) - 1} others are shown." if len(others) < len(runs) - 1 else "")
     )
     yield view.figure(
         "differences", f"Differences of single examples from {base}", caption, bars.draw(panels, view.width)
@@ -127,6 +130,8 @@ def _bucket_figure(
         said.append("Every system's buckets are by the length of its own outputs, so they hold different examples.")
     if field == "reference_length":
         said.append("Length: the mean of an example's references.")
+    if runs[0].cluster is not None:
+        said.append(f"n counts examples; resampled are clusters by {plain(runs[0].cluster)}.")
     if small:
         said.append(f"No interval where a bucket has fewer than {buckets.LEAST} examples or clusters to resample.")
     if len(runs) < len(view.group.runs):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.figures.view import View
 from harness.report.figures import forest, matrix
-from harness.report.figures.theme import number, plain
+from harness.report.figures.theme import number, plain, short
 from harness.types import Figure
 
 MOST_IN_MATRIX = 60
@@ -76,18 +76,20 @@ def effect_figures(view: View) -> Iterator[Figure]:
 def matrix_figures(view: View) -> Iterator[Figure]:
     if not 2 <= len(view.group.runs) <= MOST_IN_MATRIX:
         return
+    names = [run.name for run in view.group.runs]
+    labels = dict(zip(names, short([view.study.labels.get(name, name) for name in names], 18), strict=True))
     panels = []
     turned = {"better": "worse", "worse": "better"}
     for score in view.scores:
         cells = []
         for row in view.pairs(score):
-            a, b = view.labels[row.system], view.labels[row.baseline]
+            a, b = labels[row.system], labels[row.baseline]
             cells.append(matrix.Cell(a, b, row.verdict, row.difference, row.low, row.high, row.p_adjusted))
             less, low, high = (None if value is None else -value for value in (row.difference, row.high, row.low))
             verdict = turned.get(row.verdict, row.verdict)
             cells.append(matrix.Cell(b, a, verdict, less, low, high, row.p_adjusted))
         if cells:
-            order = [view.labels[run.name] for run in view.ordered(score)]
+            order = [labels[run.name] for run in view.ordered(score)]
             panels.append(matrix.Panel(plain(score), order, cells))
     if panels:
         study = view.study

@@ -18,7 +18,9 @@ class View:
     ) -> None:
         self.study, self.group, self.width = study, group, width or WIDTH
         names = [run.name for run in group.runs]
-        self.labels = dict(zip(names, short([study.labels.get(name, name) for name in names]), strict=True))
+        self.limit = 28 if self.width >= 500 else 18
+        shown = short([study.labels.get(name, name) for name in names], self.limit)
+        self.labels = dict(zip(names, shown, strict=True))
         datasets = [one.dataset for one in study.groups]
         self.slug = slugs(datasets)[datasets.index(group.dataset)]
         self.scores = self._scores(scores)

@@ -28,7 +28,7 @@ IN_A_BIN = 20
 VALUES = 8
 """Values of a field that have a bucket of their own where there are more than a dozen; the rest is `other`."""
 DOZEN = 12
-LEAST = 10
+LEAST = 5
 """Units (examples, clusters) of a bucket below which it has no interval: it would say little."""
 NONE = "(none)"
 

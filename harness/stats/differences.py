@@ -48,7 +48,7 @@ def edges(differences: Sequence[Array]) -> Array:
     reach = float(np.abs(pooled).max(initial=0.0)) or 1.0
     quarter = float(np.subtract(*np.quantile(pooled, [0.75, 0.25]))) if len(pooled) else 0.0
     n = max(map(len, differences), default=1)
-    wanted = 2 * reach / (2 * quarter / n ** (1 / 3)) if quarter else MOST
+    wanted = 2 * reach / (2 * quarter / n ** (1 / 3)) if quarter else FEWEST
     bins = int(np.clip(2 * round(wanted / 2) + 1, FEWEST, MOST))
     return np.linspace(-reach, reach, bins + 1)
 

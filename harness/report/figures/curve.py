@@ -43,7 +43,7 @@ def draw(panels: Sequence[Panel], across_title: str, width: float = WIDTH) -> An
     names = list(dict.fromkeys(point.series for panel in panels for point in panel.points))
     across = columns(len(panels), width, 200)
     size = max(110, (width - 58 * across) / across)
-    charts = [_panel(panel, names, across_title, size) for panel in panels]
+    charts = [_panel(panel, names, across_title, size, width) for panel in panels]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
 
 
@@ -60,7 +60,7 @@ def spans_decades(values: Sequence[float]) -> bool:
     return max(gaps) >= 5 * min(gaps)
 
 
-def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float) -> Any:
+def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, whole: float) -> Any:
     places = digits([point.estimate for point in panel.points])
     values = [
         {
@@ -79,7 +79,7 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float) 
     steps = [point.x for point in panel.points]
     log = {"type": "log"} if spans_decades(steps) else {"zero": False}
     numbers = {"format": "~g" if max(map(abs, steps)) < 1e4 else "~s", "tickCount": max(3, int(width // 60))}
-    colour, shape = systems(names, "series")
+    colour, shape = systems(names, whole, "series")
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X(
             "x:Q",

@@ -3,6 +3,7 @@ score, wins, ties and losses by colour, zero dashed and the mean a line."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ import altair as alt
 
 from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, number
 
+LEAST = 140
+"""Width of a panel."""
 OUTCOMES = {"won": BETTER, "tied": NEUTRAL, "lost": WORSE}
 
 
@@ -41,9 +44,13 @@ class Panel:
 
 
 def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
-    """A panel for each system and score, a row a system where all its scores fit side by side."""
-    scores = len({panel.score for panel in panels})
-    across = columns(scores, width, 140)
+    """A panel for each system and score: a row a system where all scores fit side by side, else a row a score."""
+    systems, scores = (list(dict.fromkeys(one)) for one in zip(*((p.system, p.score) for p in panels), strict=True))
+    most = max(1, int(width // LEAST))
+    rows = len(scores) <= most or len(systems) > most
+    across = columns(len(scores if rows else systems), width, LEAST)
+    ranks = {id(p): (systems.index(p.system), scores.index(p.score)) for p in panels}
+    panels = sorted(panels, key=lambda panel: ranks[id(panel)] if rows else ranks[id(panel)][::-1])
     size = (width - 46 * across) / across
     tallest = {
         panel.score: max(bar.below + bar.share for one in panels if one.score == panel.score for bar in one.bars)
@@ -68,12 +75,13 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         }
         for bar in panel.bars
     ]
-    sign = "datum.value == 0 ? '0' : datum.label"
+    tick = _tick(panel.reach)
+    sign = "datum.value == 0 ? '0' : format(datum.value, '+~r')"
     x = alt.X(
         "low:Q",
         title=f"difference in {panel.score}",
         scale=alt.Scale(domain=[-panel.reach, panel.reach], nice=False),
-        axis=alt.Axis(grid=False, format="+", labelExpr=sign, tickCount=max(3, int(width // 45)), labelFlush=True),
+        axis=alt.Axis(grid=False, labelExpr=sign, values=[-tick, 0, tick]),
     )
     y = alt.Y(
         "from:Q",
@@ -100,8 +108,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
             ],
         )
     )
-    marks = [{"low": 0.0}]
-    zero = alt.Chart(alt.Data(values=marks)).mark_rule(style="zero").encode(x="low:Q")
+    zero = alt.Chart(alt.Data(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
     means = [{"low": panel.mean, "mean": number(panel.mean, places, True)}]
     mean = (
         alt.Chart(alt.Data(values=means))
@@ -111,3 +118,13 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
     shares = f"won {panel.won:.0%}, tied {panel.tied:.0%}, lost {panel.lost:.0%}"
     title = alt.Title(panel.system, subtitle=shares, fontSize=11, subtitleFontSize=10, offset=4)
     return alt.layer(bars, zero, mean).properties(width=round(width), height=70, title=title)
+
+
+def _tick(reach: float) -> float:
+    """The largest round number that leaves room for its label.
+
+    >>> _tick(0.34), _tick(28.0), _tick(100)
+    (0.2, 20.0, 50.0)
+    """
+    power = 10.0 ** math.floor(math.log10(reach * 0.8))
+    return float(f"{max(step * power for step in (1, 2, 5) if step * power <= reach * 0.8):.6g}")
