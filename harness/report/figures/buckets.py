@@ -70,7 +70,7 @@ def _panel(panel: Panel, names: Sequence[str], labels: Sequence[str], field: str
         ),
     )
     colour, shape = systems(names, whole)
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(alt.InlineData(values=values)).encode(
         x=x,
         xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=list(names), paddingOuter=0.3)),
         color=colour,

@@ -92,7 +92,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
     domain = list(OUTCOMES)
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=list(OUTCOMES.values())))
     bars = (
-        alt.Chart(alt.Data(values=values))
+        alt.Chart(alt.InlineData(values=values))
         .mark_rect(opacity=0.85)
         .encode(
             x=x,
@@ -108,10 +108,10 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
             ],
         )
     )
-    zero = alt.Chart(alt.Data(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
+    zero = alt.Chart(alt.InlineData(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
     means = [{"low": panel.mean, "mean": number(panel.mean, places, True)}]
     mean = (
-        alt.Chart(alt.Data(values=means))
+        alt.Chart(alt.InlineData(values=means))
         .mark_rule(style="mean")
         .encode(x="low:Q", tooltip=[alt.Tooltip("mean:N", title="mean difference")])
     )
