@@ -65,6 +65,14 @@ def test_what_cannot_be_had_is_said(plot: Callable[..., Called]) -> None:
         assert made.code == 1 and message in made.err and made.err.startswith("harness: "), (arguments, made.err)
 
 
+def test_the_command_names_every_figure() -> None:
+    from harness.commands.plot import FIGURES, FORMATS
+    from harness.figures import KINDS
+    from harness.report.figures.files import SUFFIXES
+
+    assert tuple(KINDS) == FIGURES and SUFFIXES == tuple(f".{kind}" for kind in FORMATS)
+
+
 def test_wrong_usage(plot: Callable[..., Called]) -> None:
     assert plot("--figure", "tree").code == 2
     assert plot("--width", "3").code == 2

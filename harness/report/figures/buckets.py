@@ -83,7 +83,7 @@ def _panel(panel: Panel, names: Sequence[str], labels: Sequence[str], field: str
         ],
     )
     scale = alt.Scale(zero=False)
-    axis = alt.Axis(domain=False, ticks=False, tickCount=5)
+    axis = alt.Axis(domain=False, ticks=False, tickCount=5, labelFlush=True)
     bounds = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q")
     points = base.mark_point(filled=True, opacity=1, size=38 if room / len(names) > 9 else 22).encode(
         y="estimate:Q", shape=shape

@@ -101,7 +101,12 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
             alt.Tooltip("interval:N", title="interval"),
         ],
     )
-    y = alt.Y("low:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(domain=False, ticks=False, tickCount=5))
+    y = alt.Y(
+        "low:Q",
+        title=None,
+        scale=alt.Scale(zero=False),
+        axis=alt.Axis(domain=False, ticks=False, tickCount=5, labelFlush=True),
+    )
     band = base.mark_area(opacity=0.18).encode(y=y, y2="high:Q")
     line = base.mark_line(strokeWidth=1.75).encode(y="estimate:Q")
     layers = [band, line]
