@@ -70,7 +70,7 @@ def test_the_command_names_every_figure() -> None:
     from harness.figures import KINDS
     from harness.report.figures.files import SUFFIXES
 
-    assert tuple(KINDS) == FIGURES and SUFFIXES == tuple(f".{kind}" for kind in FORMATS)
+    assert tuple(KINDS) == FIGURES and tuple(f".{kind}" for kind in FORMATS) == SUFFIXES
 
 
 def test_wrong_usage(plot: Callable[..., Called]) -> None:

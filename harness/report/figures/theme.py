@@ -164,7 +164,7 @@ def plain(text: object) -> str:
     """Text of a user in one line, as every renderer can show it: no control characters, no halves of characters, and
     nothing that turns the direction of what stands beside it.
 
-    >>> plain("two\nlines \u202e")
+    >>> plain("two" + chr(10) + "lines" + chr(0x202E))
     'two lines'
     """
     return " ".join("".join(map(_shown, str(text))).split())
