@@ -30,7 +30,7 @@ def test_all_figures_go_into_a_folder_each_with_its_caption(plot: Callable[..., 
     made = plot("--format", "json")
     assert made.code == 0, made.err
     written = {path.name for path in Path("figures").iterdir()}
-    kinds = ("forest-dev", "effects-dev", "matrix-dev", "differences-dev", "buckets-dev-topic")
+    kinds = ("forest-dev", "effects-dev", "matrix-dev", "differences-dev", "buckets-dev-source_length")
     assert {f"{kind}.json" for kind in kinds} <= written
     assert "figures/forest-dev.json\n  Scores on dev. Scores with 95% bootstrap intervals" in made.out
 
@@ -42,6 +42,7 @@ def test_one_figure_goes_into_a_file_by_its_suffix(plot: Callable[..., Called]) 
         assert (made.code, made.err) == (0, "")
         assert Path(f"paper/forest.{suffix}").read_bytes().startswith(start)
     assert b"src=" not in Path("paper/forest.html").read_bytes().split(b"<script>")[0]
+    assert plot("--figure", "buckets", "--by", "topic", "-o", "topic.svg").code == 0
     assert plot("-o", "all.html").code == 0  # a page holds them all
     assert Path("all.html").read_bytes().count(b"<figure>") > 4
 
@@ -51,7 +52,7 @@ REFUSED = {
     "--figure sweep": "no figure sweep can be drawn",
     "--figure buckets --by domain": "no field 'domain'; expected one of source_length, reference_length, output_length, topic",
     "--figure forest --by topic": "--by topic with the figure forest; expected it with buckets only",
-    "--figure forest --score blue": "no run has the score 'blue'; expected one of bleu",
+    "--figure forest --score blue": "no run on dev has the score 'blue'; expected one of bleu, bleu.p1, ",
     "-o figure.pdf": "-o figure.pdf holds one figure, and there are",
     "-o figure.jpg": "-o figure.jpg: no figure can be written as .jpg; expected .pdf .png .svg .json .html",
     "--figure forest -o dev.jsonl/f.svg": "dev.jsonl/f.svg cannot be written",
