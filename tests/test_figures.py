@@ -88,7 +88,9 @@ def test_several_data_sets_have_figures_each() -> None:
     runs = [made(f"{name}-{data}", 0.5, dataset=data) for name in ("a", "b") for data in ("wmt 22", "wmt/22")]
     names = [one.name for one in figures(study(runs, resamples=100)) if one.name.startswith("forest")]
     assert names == ["forest-wmt-22", "forest-wmt-22-2"]
-    assert len(plot(runs, "matrix", resamples=100).to_dict()["vconcat"]) == 2
+    below = plot(runs, "matrix", scores=["bleu"], resamples=100).to_dict()["vconcat"]
+    assert [one["title"]["text"] for one in below] == ["Pairwise verdicts on wmt 22", "Pairwise verdicts on wmt/22"]
+    assert below[0]["vconcat"][0]["title"]["text"] == "bleu"
 
 
 def test_a_forest_shows_the_scores_and_who_leads(three: Study, drawn: dict[str, Figure]) -> None:

@@ -141,5 +141,5 @@ def plot(
     found = chosen(runs, figure, fields, scores, baseline, width, progress, **options)
     if len(found) == 1:
         return themed(found[0].chart, dark)
-    charts = [one.chart.properties(title=alt.Title(one.title, offset=10)) for one in found]
+    charts = [alt.vconcat(one.chart, title=alt.Title(one.title, offset=10)) for one in found]  # a panel has its own
     return themed(alt.vconcat(*charts, spacing=30).resolve_scale(color="independent", shape="independent"), dark)
