@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "power", "rankings", "runs",
-    "table",
+    "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "plot", "power", "rankings",
+    "runs", "table",
 ]  # fmt: skip
 _PLACES = {
-    "HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "listing", "table": "tables",
+    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking", "runs": "listing", "table": "tables",
 }  # fmt: skip
 """Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
     from harness.api import best, compare, evaluate, load_run, power
+    from harness.figures import plot
     from harness.listing import runs
     from harness.stats.ranking import rankings
     from harness.tables import table

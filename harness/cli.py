@@ -20,6 +20,7 @@ EPILOG = """examples
   harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
   harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
+  harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness ui                                                    MLflow's pages on these runs
 
 `harness COMMAND --help` says more."""
@@ -74,7 +75,7 @@ def _joined(arguments: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.commands import best, cache, compare, power, runs, score, table, ui
+    from harness.commands import best, cache, compare, plot, power, runs, score, table, ui
 
     parser = argparse.ArgumentParser(
         prog="harness",
@@ -87,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, runs, compare, table, power, best, cache, ui):  # each says its options
+    for command in (score, runs, compare, table, plot, power, best, cache, ui):  # each says its options
         command.add(commands)
     return parser
 
