@@ -16,7 +16,8 @@ __all__ = [
     "runs", "table",
 ]  # fmt: skip
 _PLACES = {
-    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking", "runs": "listing", "table": "tables",
+    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking", "runs": "listing",
+    "table": "tables",
 }  # fmt: skip
 """Where a public name is defined; all others are in api."""
 
