@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import logging
 import os
 import re
 import shlex
@@ -23,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, cast
 
 import hydra
@@ -39,6 +39,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import config as core
+from harness import masking
 from harness.files import digest
 from harness.types import HarnessError
 
@@ -50,7 +51,7 @@ typed: list[str] = []
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
     program[:], typed[:] = _program(), ["run", *arguments]
-    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
+    _keep_secrets()
     store = ConfigStore.instance()
     store.store(name="core", node=core.Config)
     hydra_utils.run_and_report = lambda func: _report(func, arguments)
@@ -74,8 +75,32 @@ def command() -> str:
     words = []
     for word in typed:
         name, equals, value = word.partition("=")
-        words.append(f"{name}={core.masked({name.rpartition('.')[2]: value}).popitem()[1]}" if equals else word)
-    return shlex.join([*program, *words]) if words else "the same command"
+        words.append(f"{name}={masking.masked({name.rpartition('.')[2]: value}).popitem()[1]}" if equals else word)
+    return masking.redacted(shlex.join([*program, *words])) if words else "the same command"
+
+
+def _keep_secrets() -> None:
+    """Out of logs, tracebacks and the files that Hydra writes of itself."""
+    masking.log_to(sys.stderr)
+    sys.excepthook = lambda *error: print(masking.redacted("".join(format_exception(*error))), end="", file=sys.stderr)
+    save = OmegaConf.save
+
+    def masked(config: Any, f: Any, resolve: bool = False) -> None:
+        content = OmegaConf.to_container(config, resolve=False) if OmegaConf.is_config(config) else config
+        save(OmegaConf.create(_without_secrets(masking.masked(content))), f, resolve)
+
+    if not hasattr(save, "keeps_secrets"):
+        masked.keeps_secrets = True  # type: ignore[attr-defined]
+        OmegaConf.save = staticmethod(masked)  # type: ignore[method-assign]
+
+
+def _without_secrets(content: Any) -> Any:
+    """Overrides are lists of texts, `system.api_key=…`."""
+    if isinstance(content, dict):
+        return {name: _without_secrets(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_without_secrets(value) for value in content]
+    return masking.redacted(content) if isinstance(content, str) else content
 
 
 @contextmanager
@@ -153,7 +178,7 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Any]:
             whole,
             system=_build(spec, "system"),
             key=core.key({**cast(dict[str, Any], resolved), "system": spec}),
-            config={**whole.config, "system": core.masked(spec, raw["system"], raw)},
+            config={**whole.config, "system": masking.masked(spec, raw["system"], raw)},
             name=whole.name and f"{whole.name}-step-{spec['step']}",
             many=True,
         )
@@ -163,13 +188,14 @@ def _cell_failed(error: HarnessError, hydra_config: Any) -> None:
     """Says why; alone the cell ends the command, of several the others go on, maybe on other machines."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
-    print(f"harness: {error}", file=sys.stderr)
+    told = masking.redacted(error)
+    print(f"harness: {told}", file=sys.stderr)
     if hydra_config.mode != RunMode.MULTIRUN:
         sys.exit(1)
     # raising would make Hydra print the overrides, secrets and all
     sweep = Path(hydra_config.sweep.dir)
     sweep.mkdir(parents=True, exist_ok=True)
-    (sweep / f"{hydra_config.job.num}.failed").write_text(str(error))
+    (sweep / f"{hydra_config.job.num}.failed").write_text(told)
 
 
 def _dry_run(composed: DictConfig, many: bool) -> None:
@@ -210,7 +236,7 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     raw = OmegaConf.to_container(composed, resolve=False)
     resolved = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(resolved, dict)
-    config = core.masked(resolved, raw)
+    config = masking.masked(resolved, raw)
     limit_of(resolved["max_failed"], 1)
     if resolved["cache"] not in CACHE:
         raise HarnessError(f"cache={resolved['cache']}; expected one of {', '.join(CACHE)}")
@@ -289,7 +315,7 @@ SCORABLE = ("metrics", "postprocess", "stats", "tracking", "name", "output_dir",
 def score(run: str, overrides: list[str], config_dir: str | None = None) -> None:
     """`harness score RUN OVERRIDES…`"""
     program[:], typed[:] = _program(), ["score", run, *overrides]
-    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
+    _keep_secrets()
     with _interruptible(), initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
         _report(lambda: _score(run, overrides, config_dir), overrides)
 
@@ -312,9 +338,9 @@ def _score(run: str, overrides: list[str], config_dir: str | None) -> None:
         dataset=StoredDataset(stored),
         system=StoredSystem(stored),
         **_parts(changed),
-        specs=core.masked(changed["metrics"], raw["metrics"]),
+        specs=masking.masked(changed["metrics"], raw["metrics"]),
         key=core.key({**config, **changed}),
-        config={**config, **core.masked(changed, raw)},
+        config={**config, **masking.masked(changed, raw)},
         name=composed.name or stored.manifest["name"],
         output_dir=composed.output_dir,
         command=command(),
@@ -429,9 +455,9 @@ def _report(func: Callable[[], Any], arguments: list[str]) -> Any:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
         if isinstance(error, HarnessError):
-            print(f"harness: {error}", file=sys.stderr)
+            print(f"harness: {masking.redacted(error)}", file=sys.stderr)
         elif isinstance(error, HydraException | OmegaConfBaseException):
-            print(f"harness: {_explained(error, arguments)}", file=sys.stderr)
+            print(f"harness: {masking.redacted(_explained(error, arguments))}", file=sys.stderr)
             sys.exit(2 if isinstance(error, OverrideParseException) else 1)
         else:
             raise
