@@ -102,7 +102,7 @@ def sync(folders: Sequence[Path], uri: str | None = None, experiment: str | None
 def _log(tracker: Any, result: RunResult) -> Tracked:
     """Logs a run while no other process writes its folder, which may be read-only."""
     assert result.path is not None
-    writable = os.access(result.path, os.W_OK)
+    writable = _writable(result.path)
     with store.opened(result.path) if writable else nullcontext():
         place: Tracked = tracker.log(result, result.manifest["group"])
         if writable:
@@ -111,6 +111,10 @@ def _log(tracker: Any, result: RunResult) -> Tracked:
             except OSError as error:
                 log.warning("%s/manifest.json cannot be written (%s)", result.path, error.strerror or error)
     return place
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
 
 
 def _tracker(result: RunResult, uri: str | None, experiment: str | None) -> Any:

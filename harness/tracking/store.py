@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,10 +68,9 @@ def reachable(uri: str) -> None:
     port = parts.port or PORTS[scheme]
     try:
         if scheme == "http":  # a server that hangs takes connections
-            connection = http.client.HTTPConnection(host, port, timeout=PATIENCE)
-            connection.request("GET", f"{parts.path.rstrip('/')}/health")
-            connection.getresponse()
-            connection.close()
+            with closing(http.client.HTTPConnection(host, port, timeout=PATIENCE)) as connection:
+                connection.request("GET", f"{parts.path.rstrip('/')}/health")
+                connection.getresponse().close()
         else:
             socket.create_connection((host, port), timeout=PATIENCE).close()
     except (OSError, http.client.HTTPException) as error:
@@ -87,9 +86,13 @@ def bounded(size: int) -> Iterator[None]:
     }
     own = {name: value for name, value in limits.items() if name not in os.environ}
     os.environ.update(own)
+    retries = logging.getLogger("urllib3.connectionpool")
+    level = retries.level
+    retries.setLevel(logging.ERROR)  # what comes of it is said once
     try:
         yield
     finally:
+        retries.setLevel(level)
         for name in own:
             os.environ.pop(name, None)
 

@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,8 @@ def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
             time.sleep(0.2)
         yield uri
     finally:
-        os.killpg(process.pid, 15)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 15)
         process.wait()
 
 
@@ -100,9 +101,9 @@ def postgresql() -> Iterator[str]:
                 user=user, cwd=folder, stdout=log, stderr=log,
             )  # fmt: skip
         try:
-            uri = f"postgresql://harness@127.0.0.1:{port}/postgres"
-            _until_it_answers(uri, process, folder / "log")
-            yield uri
+            address = f"harness@127.0.0.1:{port}/postgres"
+            _until_it_answers(f"postgresql://{address}", process, folder / "log")
+            yield f"postgresql+psycopg2://{address}"
         finally:
             process.send_signal(2)  # its fast shutdown
             process.wait()
@@ -177,6 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         connection.request(self.command, self.path, body, headers)
         answer = connection.getresponse()
         content = answer.read()
+        connection.close()
         self.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
