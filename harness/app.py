@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any, cast
 
 import hydra
 import hydra._internal.utils as hydra_utils
+import hydra.core.utils as hydra_jobs
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -59,7 +60,7 @@ def run(arguments: list[str]) -> None:
     sys.argv = ["harness run", *_flags_first(flagged)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
     try:
-        with _interruptible():
+        with _interruptible(), redirect_stderr(masking.RedactingStream(sys.stderr)):  # Hydra tells the overrides there
             _report(main, arguments)
             sys.exit(Sweep.end())
     finally:
@@ -83,15 +84,20 @@ def _keep_secrets() -> None:
     """Out of logs, tracebacks and the files that Hydra writes of itself."""
     masking.log_to(sys.stderr)
     sys.excepthook = lambda *error: print(masking.redacted("".join(format_exception(*error))), end="", file=sys.stderr)
-    save = OmegaConf.save
+    if not hasattr(OmegaConf.save, "keeps_secrets"):
+        OmegaConf.save = staticmethod(_masking(OmegaConf.save))  # type: ignore[method-assign]
+        hydra_jobs._save_config = _masking(hydra_jobs._save_config)
 
-    def masked(config: Any, f: Any, resolve: bool = False) -> None:
-        content = OmegaConf.to_container(config, resolve=False) if OmegaConf.is_config(config) else config
-        save(OmegaConf.create(_without_secrets(masking.masked(content))), f, resolve)
 
-    if not hasattr(save, "keeps_secrets"):
-        masked.keeps_secrets = True  # type: ignore[attr-defined]
-        OmegaConf.save = staticmethod(masked)  # type: ignore[method-assign]
+def _masking(save: Callable[..., None]) -> Callable[..., None]:
+    """A function that saves a config, without its secrets."""
+
+    def masked(config: Any, *place: Any, **options: Any) -> None:
+        content = OmegaConf.to_container(config, resolve=False)
+        save(OmegaConf.create(_without_secrets(masking.masked(content))), *place, **options)
+
+    masked.keeps_secrets = True  # type: ignore[attr-defined]
+    return masked
 
 
 def _without_secrets(content: Any) -> Any:

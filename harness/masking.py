@@ -25,14 +25,14 @@ _NAMES = (
 )
 _TOKEN = r"(?<!pad_)(?<!bos_)(?<!eos_)(?<!unk_)(?<!sep_)(?<!cls_)(?<!mask_)token"  # those of tokenizers are no secrets
 _SECRET = re.compile(rf"^key$|(?:^|_)(?:{_NAMES}|pass|auth|{_TOKEN})$", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(\w+://)[^/\s]+@")
-_QUERY = re.compile(r"([?&](?:api_?key|key|token|password|secret|sig|signature)=)[^&\s'\"]+", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(\w+\\?://)[^/\s]+@")  # a backslash: as Hydra quotes in overrides
+_QUERY = re.compile(r"([?&](?:api_?key|key|token|password|secret|sig|signature)\\?=)[^&\s'\"]+", re.IGNORECASE)
 _PAIR = re.compile(
-    rf"((?<![A-Za-z])(?:{_NAMES}|{_TOKEN})['\"]?\s*[=:]\s*)"
-    r"((?:Bearer |Basic )?(?:\"[^\"]*\"|'[^']*'|[^\s,;&}\]'\"]+))",
+    rf"((?<![A-Za-z])(?:{_NAMES}|{_TOKEN})['\"]?\s*\\?[=:]\s*)"
+    r"((?:(?:Bearer|Basic)\\? )?(?:\"[^\"]*\"|'[^']*'|[^\s,;&}\]'\"]+))",
     re.IGNORECASE,
 )
-_HEADER = re.compile(r"\b(Bearer|Basic) +[\w.~+/=-]{6,}", re.IGNORECASE)
+_HEADER = re.compile(r"\b(Bearer|Basic)\\? +[\w.~+/=-]{6,}", re.IGNORECASE)
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([^,}\s]*)")
 _REFERENCE = re.compile(r"\$\{\s*([\w.]+)\s*\}")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -62,7 +62,7 @@ def secret_name(field: str) -> bool:
 
 def redacted(text: object) -> str:
     """A text without credentials in URLs, without `password=…` and the like, and without secrets that were met."""
-    found = _HEADER.sub(rf"\1 {MASK}", _PAIR.sub(_pair, _in_urls(str(text))))
+    found = _in_urls(_HEADER.sub(rf"\1 {MASK}", _PAIR.sub(_pair, str(text))))
     for value in sorted(_met, key=len, reverse=True):
         found = found.replace(value, MASK)
     return found
@@ -73,6 +73,19 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))
+
+
+class RedactingStream:
+    """A stream for text without secrets, whoever writes to it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return int(self._stream.write(redacted(text)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def log_to(stream: TextIO) -> None:

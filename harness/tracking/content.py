@@ -142,7 +142,7 @@ def named(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The items under names that MLflow takes, different ones for different items.
 
     >>> [name for name, _ in named([("a b/c", 0), ("chrf++", 0), ("../x", 0)])]
-    ['a b/c', 'chrf__-45', '_./x-3']
+    ['a b/c', 'chrf__-9baa30f1', '_/x-db8f7bad']
     """
     for name, value in items:
         allowed = re.sub(r"[^/\w.\- :]", "_", name)

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,11 @@ import pytest
 
 import harness
 from tests.conftest import Called
-from tests.tracking.servers import client, faulty, free_port, mlflow_server, postgresql
+from tests.tracking.servers import client, faulty, free_port
 
 Cli = Callable[..., Called]
 RUN = ("run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=lexical", "stats.resamples=100")
 GOOD = (*RUN, "system.path=good.jsonl")
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`mlflow server` on PostgreSQL, one for all tests."""
-    with postgresql() as database, mlflow_server(tmp_path_factory.mktemp("server"), database) as uri:
-        yield uri
 
 
 def runs_of(uri: str, experiment: str) -> list[Any]:
