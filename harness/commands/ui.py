@@ -28,7 +28,7 @@ def call(options: Any) -> NoReturn:
     """Becomes MLflow's server."""
     from pathlib import Path
 
-    from harness.masking import redacted
+    from harness.masking import MASK, redacted
     from harness.tracking.mlflow import default_uri
     from harness.types import HarnessError
 
@@ -40,6 +40,10 @@ def call(options: Any) -> NoReturn:
         raise HarnessError(
             f"{uri.removeprefix('sqlite:///')} does not exist; expected the store of earlier runs "
             "(call this in the folder where you called harness run, or give --uri)"
+        )
+    if MASK in uri:
+        raise HarnessError(
+            f"the runs are in {uri}, whose credentials are not kept; expected --uri or MLFLOW_TRACKING_URI"
         )
     # without the parameter MLflow opens on its pages for traces, which evaluations do not have
     page = f"http://{options.host}:{options.port}/#/experiments?workflowType=machine_learning"

@@ -67,26 +67,38 @@ class MlflowTracker:
         """
         from mlflow.exceptions import MlflowException
 
-        start, how = content.milliseconds(run.manifest["started"]), ""
-        for attempt in range(ATTEMPTS):
-            parent = self._parent(client, experiment, run, group, start)
-            tags = {**where, **_below(parent)}
-            entry, made = runs.only(client, experiment, tags, run.name, start)
-            run_id = str(entry.info.run_id)
+        how = ""
+        for attempt in range(1, ATTEMPTS + 1):
             try:
-                if parent is not None and _series(run):
-                    _log_series(client, parent, run)
-                added = _Filling(client, self.uri, entry, run, until).fill()
-                how = how or ("logged" if made else "completed" if added else "already there")
-                now = self._parent(client, experiment, run, group, start)
-                if now != parent and now is not None:
-                    client.set_tag(run_id, runs.PARENT, now)
-                elif [one.info.run_id for one in runs.matching(client, experiment, tags)] == [run_id]:
-                    return run_id, how
+                run_id, what, settled = self._once(client, experiment, run, where, group, until)
             except MlflowException:
-                if attempt == ATTEMPTS - 1 or runs.alive(client, run_id):
+                reachable(self.uri)  # else there is no use in going on
+                if attempt == ATTEMPTS or time.monotonic() > until:
                     raise
+            else:
+                how = what if how in ("", "already there") else how
+                if settled:
+                    return run_id, how
         raise RuntimeError(f"others log the same run to {self.experiment!r} all the time")
+
+    def _once(
+        self, client: Any, experiment: str, run: RunResult, where: dict[str, str], group: str | None, until: float
+    ) -> tuple[str, str, bool]:
+        """(run id, what was done, whether it is the one run with these tags)."""
+        start = content.milliseconds(run.manifest["started"])
+        parent = self._parent(client, experiment, run, group, start)
+        tags = {**where, **_below(parent)}
+        entry, made = runs.only(client, experiment, tags, run.name, start)
+        run_id = str(entry.info.run_id)
+        if parent is not None and _series(run):
+            _log_series(client, parent, run)
+        added = _Filling(client, self.uri, entry, run, until).fill()
+        what = "logged" if made else "completed" if added else "already there"
+        now = self._parent(client, experiment, run, group, start)
+        if now != parent and now is not None:
+            client.set_tag(run_id, runs.PARENT, now)
+            return run_id, what, False
+        return run_id, what, [one.info.run_id for one in runs.matching(client, experiment, tags)] == [run_id]
 
     def _parent(self, client: Any, experiment: str, run: RunResult, group: str | None, start: int) -> str | None:
         """The run that this one is nested under: the multirun's, below it the curve's."""

@@ -40,11 +40,7 @@ def _remove(client: Any, experiment: str, double: str, kept: str) -> None:
     from mlflow.exceptions import MlflowException
 
     for child in client.search_runs([experiment], f"tags.`{PARENT}` = '{double}'"):
-        client.set_tag(child.info.run_id, PARENT, kept)
-    with suppress(MlflowException):  # somebody else deleted it
+        with suppress(MlflowException):  # somebody else deleted it
+            client.set_tag(child.info.run_id, PARENT, kept)
+    with suppress(MlflowException):
         client.delete_run(double)
-
-
-def alive(client: Any, run_id: str) -> bool:
-    """Whether a run was not taken away as a double."""
-    return bool(client.get_run(run_id).info.lifecycle_stage == "active")

@@ -107,7 +107,7 @@ def test_one_call_for_all_numbers(files: Path, cli: Cli, server: str) -> None:
 
 
 FORKED = """
-import os, sys
+import os, sys, traceback
 from pathlib import Path
 from harness.tracking.mlflow import MlflowTracker
 from harness.store import folder
@@ -125,7 +125,10 @@ for run in runs:
             os.read(start, 1)  # all at once
             MlflowTracker(experiment, uri).log(run, group or None)
             code = 0
+        except Exception:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
     children.append(child)
 os.close(go)
