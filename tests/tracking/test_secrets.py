@@ -113,6 +113,8 @@ def test_a_planted_secret_is_nowhere(
         "runs": ("runs", "--json"), "ui": ("ui", "--uri", "http://me:PLANTED@h"),
     }  # fmt: skip
     calls += [(0, *call) for name, call in more.items() if name in known]
+    if kind == "server":
+        calls = [call for call in calls if "PLANTED7" in str(call)]  # those that reach it
     for code, *call in calls:
         called = cli(*call)
         assert called.code == code, (call, called.out, called.err)

@@ -327,14 +327,14 @@ def test_checkpoints_keep_their_curve(files: Path, cli: Cli, server: str) -> Non
     assert [run.data.tags["mlflow.parentRunId"] for run in found if run is not parent] == [parent.info.run_id] * 3
 
 
-def test_sync_says_what_failed_and_goes_on(files: Path, cli: Cli) -> None:
-    assert cli(*GOOD, "tracking=none").code == 0
-    broken = Path("runs/harness/broken")
+def test_sync_says_what_failed_and_goes_on(files: Path, cli: Cli, server: str) -> None:
+    assert cli(*GOOD, "tracking=none", "tracking.experiment=failing").code == 0
+    broken = Path("runs/failing/broken")
     shutil.copytree(only_folder(), broken)
     (broken / "scores.json").write_text("{")
-    called = cli("sync")
+    called = cli("sync", "--uri", server)
     assert called.code == 1
-    assert "failed         runs/harness/broken  runs/harness/broken/scores.json is not JSON" in called.out
+    assert "failed         runs/failing/broken  runs/failing/broken/scores.json is not JSON" in called.out
     assert "\n1 logged, 1 failed\n" in called.out
     shutil.rmtree(broken)
     nowhere = cli("sync", "--uri", f"http://me:planted@127.0.0.1:{free_port()}")
@@ -351,16 +351,16 @@ def test_sync_says_what_failed_and_goes_on(files: Path, cli: Cli) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="folders without permission to write")
 def test_a_folder_that_cannot_be_written_is_synced_all_the_same(
-    files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    files: Path, cli: Cli, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli(*GOOD, "tracking=none").code == 0
+    assert cli(*GOOD, "tracking=none", "tracking.experiment=kept").code == 0
     folder = only_folder()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     folder.chmod(0o555)
     if os.getuid() == 0:  # who may write everywhere
         monkeypatch.setattr("harness.sync._writable", lambda folder: False)
     try:
-        called = cli("sync")
+        called = cli("sync", "--uri", server)
         assert (called.code, called.out.split()[0]) == (0, "logged"), called.err
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     finally:
