@@ -21,6 +21,7 @@ EPILOG = """examples
   harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
+  harness sync                                                  log to MLflow what runs could not log
   harness ui                                                    MLflow's pages on these runs
 
 `harness COMMAND --help` says more."""
@@ -60,7 +61,9 @@ def _main(arguments: list[str]) -> None:
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
-        print(f"harness: {error}", file=sys.stderr)
+        from harness.masking import redacted
+
+        print(f"harness: {redacted(error)}", file=sys.stderr)
         sys.exit(1)
     return None
 
@@ -75,7 +78,7 @@ def _joined(arguments: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.commands import best, cache, compare, plot, power, runs, score, table, ui
+    from harness.commands import best, cache, compare, plot, power, runs, score, sync, table, ui
 
     parser = argparse.ArgumentParser(
         prog="harness",
@@ -88,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, runs, compare, table, plot, power, best, cache, ui):  # each says its options
+    for command in (score, runs, compare, table, plot, power, best, cache, sync, ui):  # each says its options
         command.add(commands)
     return parser
 

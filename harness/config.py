@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, Optional
 import yaml
 
 from harness.files import digest
+from harness.masking import masked as masked
 from harness.types import HarnessError
 
 
@@ -202,54 +202,3 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
     for other in content.pop("defaults", []):
         specs.update(metric_specs(other, folder))
     return {**specs, **content}
-
-
-# ---------------------------------------------------------------- secrets
-
-_SECRET = re.compile(
-    r"^key$|(^|_)(api_?key|access_?key|secret_?key|private_?key|password|passwd|pwd|pass|secret|credentials?|auth|auth_header"
-    r"|authorization)$|(^|_)(?<!pad_)(?<!bos_)(?<!eos_)(?<!unk_)(?<!sep_)(?<!cls_)(?<!mask_)token$",
-    re.IGNORECASE,
-)
-_CREDENTIALS = re.compile(r"(\w+://)[^/\s]+@")
-_QUERY = re.compile(r"([?&](?:api_?key|key|token|password|secret)=)[^&\s]+", re.IGNORECASE)
-_ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:")
-_REFERENCE = re.compile(r"\$\{\s*([\w.]+)\s*\}")
-MASK = "***"
-
-
-def masked(resolved: Any, raw: Any = None, root: Any = None) -> Any:
-    """A copy of the config without secrets: fields named like one, credentials in URLs, values from the environment.
-
-    `raw` is the same config with its interpolations unresolved.
-    """
-    root = raw if root is None else root
-    if isinstance(resolved, Mapping):
-        inner = raw if isinstance(raw, Mapping) else {}
-        return {
-            k: MASK
-            if _SECRET.search(str(k).replace("-", "_")) and isinstance(v, str)
-            else masked(v, inner.get(k), root)
-            for k, v in resolved.items()
-        }
-    if isinstance(resolved, list):
-        parts = raw if isinstance(raw, list) and len(raw) == len(resolved) else [None] * len(resolved)
-        return [masked(v, r, root) for v, r in zip(resolved, parts, strict=True)]
-    if isinstance(raw, str) and _from_environment(raw, root):
-        return MASK
-    return (
-        _QUERY.sub(rf"\1{MASK}", _CREDENTIALS.sub(rf"\1{MASK}@", resolved)) if isinstance(resolved, str) else resolved
-    )
-
-
-def _from_environment(raw: str, root: Any, depth: int = 8) -> bool:
-    """Whether an interpolation ends in an environment variable, also by way of other keys."""
-    if _ENVIRONMENT.search(raw):
-        return True
-    for name in _REFERENCE.findall(raw) if depth else ():
-        value = root
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if isinstance(value, str) and _from_environment(value, root, depth - 1):
-            return True
-    return False

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from harness import files
+from harness.masking import redacted
 from harness.store.journal import Content, Journal
 from harness.types import Cache, Example, HarnessError, Output, Progress, System
 
@@ -175,6 +176,8 @@ def _made(system: System, work: Work) -> Iterator[tuple[dict[str, Output], float
 
 
 def _storable(output: Output) -> Output:
+    if output.error is not None:  # a server may have sent back the key that it was sent
+        return Output(None, redacted(output.error), output.info)
     fault = files.text_fault(output.text) if output.text is not None else None
     return Output(None, f"the output holds {fault}", output.info) if fault else output
 

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from harness import files, generation
+from harness import files, generation, sync
 from harness import manifest as made_by
-from harness.config import UNKEYED, build, masked
+from harness.config import UNKEYED, build
 from harness.health import health
+from harness.masking import masked
 from harness.postprocess import Postprocess
 from harness.sequential import Stop, Stopped, until_known
 from harness.stats.estimation import Options, estimate
@@ -129,7 +130,7 @@ def run(job: Job, progress: Progress) -> RunResult:
         result.manifest.update(told)
         store.write(where, contents, yaml.safe_dump(dict(job.config), sort_keys=False, allow_unicode=True), told)
         with progress("logging", 0):
-            tracked(job, result)
+            sync.tracked(job.tracker, result)
     _check_failed(job, result, where)
     return result
 
@@ -409,27 +410,3 @@ def statistics_of(
 def _identity(metric: Metric, signature: Signature) -> list[Any]:
     """What decides a metric's rows beside the texts."""
     return [made_by.source(metric), metric.version, metric.columns, dict(signature.definition), metric.context]
-
-
-def tracked(job: Job, result: RunResult) -> None:
-    """Logs the run, into its manifest too; whatever goes wrong there costs a warning, never the result."""
-    assert result.path is not None
-    try:
-        place = job.tracker.log(result, job.group)
-    except HarnessError:
-        raise
-    except Exception as error:
-        log.warning(
-            "the run was not logged to MLflow: %s\nIt is whole in %s. Run the same command again when the tracking "
-            "server is back: nothing is generated or scored again.",
-            error,
-            result.path,
-        )
-        return
-    if place is None:
-        return
-    logged = {"run_id": place.run_id, "uri": masked(place.uri), "where": masked(place.where)}
-    known = [*(run_id for run_id in result.manifest["mlflow_run_ids"] if run_id != place.run_id), place.run_id]
-    if (result.manifest["mlflow"], result.manifest["mlflow_run_ids"]) != (logged, known):
-        result.manifest.update({"mlflow": logged, "mlflow_run_ids": known})
-        store.write_manifest(result.path, result.manifest)

@@ -587,6 +587,8 @@ class Tracked:
     uri: str
     where: str
     """For people: the page or the store."""
+    how: str = "logged"
+    """`logged`, `completed` where a part was missing, or `already there`."""
 
 
 class Tracker(Protocol):

@@ -6,6 +6,7 @@ sweep.py        around a multirun: what its cells share, and what ends it
 ending.py       what ends a command: JSON, or what to type next
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 calling.py      the command as it was typed, and Ctrl-C
+secrets.py      kept out of logs, tracebacks and the files that Hydra writes
 errors.py       every error that a user can mend as one message, a misspelt name with the nearest valid one
 """
 

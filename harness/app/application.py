@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from harness import config as core
+from harness import masking
 from harness.app import calling, ending, errors
 from harness.app.jobs import jobs
 from harness.app.sweep import Sweep
@@ -32,7 +34,7 @@ def run(arguments: list[str]) -> None:
     sys.argv = ["harness run", *_flags_first(flagged)]
     main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
     try:
-        with calling.interruptible():
+        with calling.interruptible(), redirect_stderr(masking.RedactingStream(sys.stderr)):  # Hydra tells overrides
             errors.report(main, arguments)
             sys.exit(Sweep.end())
     finally:
@@ -95,16 +97,17 @@ def _cell_failed(error: HarnessError, hydra_config: Any, finished: list[RunResul
     """
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         raise error
-    print(f"harness: {error}", file=sys.stderr)
+    told = masking.redacted(error)
+    print(f"harness: {told}", file=sys.stderr)
     if hydra_config.mode != RunMode.MULTIRUN:
         if finished is not None:
             done = [record(result.path) for result in finished if result.path]
-            ending.print_runs_as_json(done, {0: str(error)})
+            ending.print_runs_as_json(done, {0: told})
         sys.exit(1)
     # raising would make Hydra print the overrides, secrets and all
     sweep = Path(hydra_config.sweep.dir)
     sweep.mkdir(parents=True, exist_ok=True)
-    (sweep / f"{hydra_config.job.num}.failed").write_text(str(error))
+    (sweep / f"{hydra_config.job.num}.failed").write_text(told)
 
 
 def _dry_run(composed: DictConfig, many: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 import signal
 import sys
@@ -11,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import config as core
+from harness import masking
+from harness.app import secrets
 
 program: list[str] = []
 typed: list[str] = []
@@ -19,10 +19,10 @@ typed: list[str] = []
 
 
 def begin(words: list[str]) -> None:
-    """Keeps what was typed; from now on warnings go to standard error, a line each."""
+    """Keeps what was typed, and secrets out of what is told."""
     program[:] = ["python", "-m", "harness"] if Path(sys.argv[0]).name == "__main__.py" else ["harness"]
     typed[:] = words
-    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
+    secrets.keep()
 
 
 def command() -> str:
@@ -30,8 +30,8 @@ def command() -> str:
     words = []
     for word in typed:
         name, equals, value = word.partition("=")
-        words.append(f"{name}={core.masked({name.rpartition('.')[2]: value}).popitem()[1]}" if equals else word)
-    return shlex.join([*program, *words]) if words else "the same command"
+        words.append(f"{name}={masking.masked({name.rpartition('.')[2]: value}).popitem()[1]}" if equals else word)
+    return masking.redacted(shlex.join([*program, *words])) if words else "the same command"
 
 
 @contextmanager

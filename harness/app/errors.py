@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import config as core
+from harness import masking
 from harness.app.calling import command, typed
 from harness.types import HarnessError
 
@@ -37,9 +38,9 @@ def report(func: Callable[[], Any], arguments: list[str]) -> Any:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
         if isinstance(error, HarnessError):
-            print(f"harness: {error}", file=sys.stderr)
+            print(f"harness: {masking.redacted(error)}", file=sys.stderr)
         elif isinstance(error, HydraException | OmegaConfBaseException):
-            print(f"harness: {_explained(error, arguments)}", file=sys.stderr)
+            print(f"harness: {masking.redacted(_explained(error, arguments))}", file=sys.stderr)
             sys.exit(2 if isinstance(error, OverrideParseException) else 1)
         else:
             raise

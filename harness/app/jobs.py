@@ -10,6 +10,7 @@ from typing import Any, cast
 from omegaconf import DictConfig, OmegaConf
 
 from harness import config as core
+from harness import masking
 from harness.app.calling import command
 from harness.types import HarnessError
 
@@ -30,7 +31,7 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Any]:
             whole,
             system=_build(spec, "system"),
             key=core.key({**cast(dict[str, Any], resolved), "system": spec}),
-            config={**whole.config, "system": core.masked(spec, raw["system"], raw)},
+            config={**whole.config, "system": masking.masked(spec, raw["system"], raw)},
             name=whole.name and f"{whole.name}-step-{spec['step']}",
             many=True,
         )
@@ -50,7 +51,7 @@ def job(composed: DictConfig, many: bool = False) -> Any:
     raw = OmegaConf.to_container(composed, resolve=False)
     resolved = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(resolved, dict)
-    config = core.masked(resolved, raw)
+    config = masking.masked(resolved, raw)
     limit_of(resolved["max_failed"], 1)
     if resolved["cache"] not in CACHE:
         raise HarnessError(f"cache={resolved['cache']}; expected one of {', '.join(CACHE)}")

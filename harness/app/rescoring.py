@@ -12,6 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from harness import config as core
+from harness import masking
 from harness.app import calling, ending, errors
 from harness.app.jobs import parts
 from harness.store.listing import record
@@ -45,9 +46,9 @@ def _score(run: str, overrides: list[str], config_dir: str | None, as_json: bool
         dataset=StoredDataset(stored),
         system=StoredSystem(stored),
         **parts(changed),
-        specs=core.masked(changed["metrics"], raw["metrics"]),
+        specs=masking.masked(changed["metrics"], raw["metrics"]),
         key=core.key({**config, **changed}),
-        config={**config, **core.masked(changed, raw)},
+        config={**config, **masking.masked(changed, raw)},
         name=composed.name or stored.manifest["name"],
         output_dir=composed.output_dir,
         command=calling.command(),

@@ -34,9 +34,9 @@ def settings(options: Any, *names: str) -> dict[str, Any]:
 
 def warn() -> None:
     """Warnings go to standard error, a line each."""
-    import logging
+    from harness.masking import log_to
 
-    logging.basicConfig(level=logging.WARNING, format="harness: %(message)s", stream=sys.stderr, force=True)
+    log_to(sys.stderr)
 
 
 def print_json(**fields: Any) -> None:

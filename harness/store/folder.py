@@ -266,8 +266,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def read(folder: Path, build: Build) -> RunResult:
-    """A stored run; `build` makes a metric from its `_target_` and options."""
+def read(folder: Path, build: Build | None) -> RunResult:
+    """A stored run; `build` makes a metric from its `_target_` and options. Without it there are no statistics."""
     manifest = read_manifest(folder)
     missing = [n for n in ("scores.json", "examples.parquet", "statistics.parquet") if not (folder / n).exists()]
     if manifest is None or missing:
@@ -279,9 +279,10 @@ def read(folder: Path, build: Build) -> RunResult:
         stored = json.loads((folder / "scores.json").read_text())
     except ValueError as error:
         raise HarnessError(f"{folder / 'scores.json'} is not JSON ({error}); expected the scores of a run") from None
-    described, columns = _read_statistics(folder)
+    described, columns = _read_statistics(folder) if build is not None else ({}, {})
     statistics = {}
     for name, one in described.items():
+        assert build is not None
         metric: Metric = build(one["_target_"], one["options"])
         if metric.version != one["version"] or list(metric.columns) != one["columns"]:
             raise HarnessError(

@@ -1,38 +1,34 @@
 """`tracking=mlflow`: a run folder as a run in MLflow.
 
-Scores are logged under their names, bounds as `<name>/ci_low` and `<name>/ci_high`, in as few calls as MLflow allows;
-the config as parameters; content keys and signatures as tags; the folder's files as artifacts. A run whose result is in
-the store already is not logged again. Runs of one group (a multirun) are nested under one parent run.
+Scores are logged under their names, bounds as `<name>/ci_low` and `<name>/ci_high`, with parameters and tags in as few
+calls as MLflow allows; the data set as an input; the folder's files as artifacts. A run whose result is in the store
+already is not logged again; one that is there in part is completed. Runs of one group (a multirun) are nested under one
+parent run, those of a training run's checkpoints under one that has their curve.
 """
 
 from __future__ import annotations
 
-import logging
-import os
-import socket
+import json
+import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from harness.files import digest, file_digest, flat
-from harness.types import HarnessError, RunResult, Score, Tracked
+from harness.files import digest, file_digest
+from harness.tracking import content, runs, store, table
+from harness.tracking.description import description
+from harness.tracking.store import default_uri, quiet, reachable
+from harness.types import HarnessError, RunResult, Tracked
 
-MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8000  # MLflow's limits
-TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
-ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml")
-INCIDENTAL = (
-    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "json", "progress",
-)  # fmt: skip
-"""May differ when the same result is logged again; MLflow refuses a parameter of another value."""
+__all__ = ["MlflowTracker", "default_uri", "log_to_active_run", "quiet", "reachable"]
 
-
-def default_uri(runs: Path) -> str:
-    """The environment's store, else SQLite in the runs folder."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{runs.absolute() / 'mlflow.db'}"
+ARTIFACTS = ("scores.json", "config.yaml", "examples.parquet", "statistics.parquet", "outputs.jsonl")
+RESULT = ("scores.json", "statistics.parquet", "examples.parquet")
+SECONDS, BYTES_A_SECOND, ATTEMPTS = 60, 2**20, 4
 
 
 class MlflowTracker:
@@ -42,93 +38,78 @@ class MlflowTracker:
         self.runs = Path("runs")
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
-        if self.uri.startswith(("file:", ".", "/", "~")) or Path(self.uri).is_dir():
-            raise HarnessError(
-                f"tracking.uri={self.uri} is a folder store, which MLflow 3 no longer writes; "
-                "expected sqlite:///FILE, http://HOST:PORT or a database URI"
-            )
+        store.check_uri(self.uri)
 
     def log(self, run: RunResult, group: str | None) -> Tracked:
         """Logs a stored run; raises whatever MLflow raises, for the caller to turn into a warning."""
         assert run.path is not None
-        result = digest([file_digest(run.path / n) for n in ("scores.json", "statistics.parquet", "examples.parquet")])
+        result = digest([file_digest(run.path / name) for name in RESULT])
         where = {"harness.key": run.manifest["key"], "harness.result": result}
+        group = None if group is None else _plain(group)
         known = run.manifest["mlflow"]
         if known is not None and _logged(self.uri, self.experiment, known["run_id"], where, group):
-            return Tracked(known["run_id"], self.uri, known["where"])
+            return Tracked(known["run_id"], self.uri, known["where"], "already there")
         reachable(self.uri)
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-        from mlflow import MlflowClient
+        sizes = [(run.path / name).stat().st_size for name in ARTIFACTS if (run.path / name).exists()]
+        until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND
+        with store.bounded(max(sizes)), store.alone(self.uri):
+            client = store.opened(self.uri)
+            experiment = store.experiment_id(client, self.uri, self.experiment, self.runs / "mlartifacts")
+            run_id, how = self._settled(client, experiment, run, where, group, until)
+        return Tracked(run_id, self.uri, self._page(experiment, run_id), how)
 
-        quiet()
-        if self.uri.startswith("sqlite:///"):
-            Path(self.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
-        with _first(self.uri):
-            client = MlflowClient(tracking_uri=self.uri)
-            experiment = self._experiment(client)
-            parent = self._parent(client, experiment, {"harness.group": group}, f"multirun {group}") if group else None
-            series = _series(run)
-            if series:
-                parent = self._parent(client, experiment, {"harness.series": series, **_below(parent)}, series)
-        where |= _below(parent)
-        run_id, finished = _find(client, experiment, where)
-        if run_id is None:
-            tags = {**where, "mlflow.runName": run.name}
-            start = _milliseconds(run.manifest["started"])
-            run_id = client.create_run(experiment, start_time=start, tags=tags, run_name=run.name).info.run_id
-        if not finished:
-            if series and parent:
-                _log(client, parent, metrics_of(run))  # all steps in one run: the page draws them as a curve
-            self._fill(client, run_id, run)
-        return Tracked(run_id, self.uri, self._page(experiment, run_id))
+    def _settled(
+        self, client: Any, experiment: str, run: RunResult, where: dict[str, str], group: str | None, until: float
+    ) -> tuple[str, str]:
+        """(run id, how it came to be there): logged, and still the one run with these tags after that.
 
-    def _experiment(self, client: Any) -> str:
+        Others may log the same at the same time and delete what they find to be a double, this one too: then again.
+        """
         from mlflow.exceptions import MlflowException
 
-        found = client.get_experiment_by_name(self.experiment)
-        if found is None:
-            # without a server MLflow would put artifacts in ./mlruns of whatever folder it is called in
-            local = self.uri.startswith("sqlite:")
-            location = (self.runs.absolute() / "mlartifacts").as_uri() if local else None
+        how = ""
+        for attempt in range(1, ATTEMPTS + 1):
             try:
-                return str(client.create_experiment(self.experiment, location, tags=TABLE_OF_RUNS))
-            except MlflowException:  # another process was quicker
-                found = client.get_experiment_by_name(self.experiment)
-                if found is None:
+                run_id, what, settled = self._once(client, experiment, run, where, group, until)
+            except MlflowException:
+                reachable(self.uri)  # else there is no use in going on
+                if attempt == ATTEMPTS or time.monotonic() > until:
                     raise
-        if found.lifecycle_stage == "deleted":
-            raise HarnessError(
-                f"the MLflow experiment {self.experiment!r} was deleted; expected another tracking.experiment, "
-                "or restore it in MLflow"
-            )
-        return str(found.experiment_id)
+            else:
+                how = what if how in ("", "already there") else how
+                if settled:
+                    return run_id, how
+        raise RuntimeError(f"others log the same run to {self.experiment!r} all the time")
 
-    def _parent(self, client: Any, experiment: str, where: dict[str, str], name: str) -> str:
-        run_id, _ = _find(client, experiment, where)
-        if run_id is None:
-            run_id = client.create_run(experiment, tags=where, run_name=name).info.run_id
-            client.set_terminated(run_id)
-        return run_id
+    def _once(
+        self, client: Any, experiment: str, run: RunResult, where: dict[str, str], group: str | None, until: float
+    ) -> tuple[str, str, bool]:
+        """(run id, what was done, whether it is the one run with these tags)."""
+        start = content.milliseconds(run.manifest["started"])
+        parent = self._parent(client, experiment, run, group, start)
+        tags = {**where, **_below(parent)}
+        entry, made = runs.only(client, experiment, tags, run.name, start)
+        run_id = str(entry.info.run_id)
+        if parent is not None and _series(run):
+            _log_series(client, parent, run)
+        added = _Filling(client, self.uri, entry, run, until).fill()
+        what = "logged" if made else "completed" if added else "already there"
+        now = self._parent(client, experiment, run, group, start)
+        if now != parent and now is not None:
+            client.set_tag(run_id, runs.PARENT, now)
+            return run_id, what, False
+        return run_id, what, [one.info.run_id for one in runs.matching(client, experiment, tags)] == [run_id]
 
-    def _fill(self, client: Any, run_id: str, run: RunResult) -> None:
-        from mlflow.entities import LoggedModelInput, Param, RunTag
-
-        ended = _milliseconds(run.manifest["ended"])
-        model = _model(client, run)
-        params = [Param(k, v[:MAX_VALUE]) for k, v in flat(run.manifest["config"]) if k not in INCIDENTAL]
-        tags = [RunTag(k, v[:MAX_TAG]) for k, v in _tags(run).items()]
-        tags.append(RunTag("mlflow.note.content", _note(run)[:MAX_NOTE]))
-        client.log_batch(run_id, tags=tags)
-        if model is not None:
-            client.log_inputs(run_id, models=[LoggedModelInput(model)])
-        _log(client, run_id, metrics_of(run, model))
-        for some_params in _parts(params, MAX_PARAMS):
-            client.log_batch(run_id, params=some_params)
-        assert run.path is not None
-        for name in ARTIFACTS:
-            client.log_artifact(run_id, str(run.path / name))
-        client.log_dict(run_id, {**run.manifest, "mlflow": {"run_id": run_id}}, "manifest.json")
-        client.set_terminated(run_id, "FINISHED", end_time=ended)
+    def _parent(self, client: Any, experiment: str, run: RunResult, group: str | None, start: int) -> str | None:
+        """The run that this one is nested under: the multirun's, below it the curve's."""
+        parent = None
+        if group:
+            parent = _parent_run(client, experiment, {"harness.group": group}, f"multirun {group}", start)
+        series = _series(run)
+        if series:
+            tags = {"harness.series": series, **_below(parent)}
+            parent = _parent_run(client, experiment, tags, series, start)
+        return parent
 
     def _page(self, experiment: str, run_id: str) -> str:
         if self.uri.startswith("http"):
@@ -136,34 +117,90 @@ class MlflowTracker:
         return f"{run_id} in {self.uri}"
 
 
-def quiet() -> None:
-    """Importing mlflow sets its loggers to INFO; called after that."""
-    for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+class _Filling:
+    """Logs what a run in MLflow lacks."""
+
+    def __init__(self, client: Any, uri: str, entry: Any, run: RunResult, until: float) -> None:
+        assert run.path is not None
+        self.client, self.uri, self.entry, self.run, self.folder, self.until = client, uri, entry, run, run.path, until
+        self.run_id = entry.info.run_id
+
+    def fill(self) -> bool:
+        """Whether anything was missing."""
+        examples = table.examples_of(
+            self.folder / "examples.parquet", self.run.manifest["dataset"]["examples"], list(self.run.scores)
+        )
+        note = description(self.run, examples.shown, examples.rows)
+        data = self.entry.data
+        model = _model(self.client, self.run)
+        metrics = _absent(content.metrics_of(self.run, model), data.metrics)
+        params = _absent(content.params_of(self.run.manifest["config"]), data.params)
+        tags = _absent(content.tags_of(self.run, {**table.TAG, "mlflow.note.content": note}), data.tags)
+        sent = False
+        for batch in content.batches(metrics, params, tags):
+            self._in_time()
+            self.client.log_batch(self.run_id, **batch)
+            sent = True
+        if not self.entry.inputs or not self.entry.inputs.dataset_inputs:
+            from mlflow.entities import LoggedModelInput
+
+            models = None if model is None else [LoggedModelInput(model)]
+            self.client.log_inputs(self.run_id, [content.dataset_of(self.run, examples.fields)], models)
+            sent = True
+        sent |= self._artifacts(examples.content)
+        if self.entry.info.status != "FINISHED":
+            self.client.set_terminated(self.run_id, "FINISHED", content.milliseconds(self.run.manifest["ended"]))
+            sent = True
+        return sent
+
+    def _artifacts(self, examples: bytes) -> bool:
+        there = {item.path: item.file_size for item in self.client.list_artifacts(self.run_id)}
+        manifest = {**self.run.manifest, "mlflow": {"run_id": self.run_id}}
+        failed: dict[str, Exception] = {}
+        sent = False
+        with tempfile.TemporaryDirectory(prefix="harness-") as made:
+            (Path(made) / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+            (Path(made) / table.FILE).write_bytes(examples)
+            paths = [self.folder / name for name in ARTIFACTS if (self.folder / name).exists()]
+            for path in [*paths, Path(made) / table.FILE, Path(made) / "manifest.json"]:
+                if path.name in there and (path.name == "manifest.json" or there[path.name] == path.stat().st_size):
+                    continue
+                self._in_time()
+                sent = True
+                try:
+                    self.client.log_artifact(self.run_id, str(path))
+                except Exception as error:
+                    reachable(self.uri)  # else there is no use in going on
+                    failed[path.name] = error
+        if failed:
+            name, why = next(iter(failed.items()))
+            raise RuntimeError(f"{', '.join(failed)} could not be sent to the run {self.run_id} ({name}: {why})")
+        return sent
+
+    def _in_time(self) -> None:
+        if time.monotonic() > self.until:
+            raise TimeoutError(f"{self.run_id} was not logged in time: the store is too slow")
 
 
-def metrics_of(run: RunResult, model: str | None = None) -> list[Any]:
-    """Every number of a run, at the training step where it has one, on the page of a model where it is given."""
-    from mlflow.entities import Metric
-
-    values: dict[str, float | None] = {
-        "examples": float(run.manifest["dataset"]["examples"]),
-        "failed": float(run.failed),
-        **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
-        **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
-        **bounded(run.scores),
-    }
-    moment, step = _milliseconds(run.manifest["ended"]), run.manifest["system"].get("step") or 0
-    found = {name: value for name, value in values.items() if value is not None}
-    return [Metric(name, value, moment, step, model_id=model) for name, value in found.items()]
+def _absent(items: Sequence[Any], there: Mapping[str, Any]) -> list[Any]:
+    return [item for item in items if item.key not in there]
 
 
-def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
-    """Scores under their names with their bounds, those that cannot be had left out."""
-    values: dict[str, float | None] = {}
-    for name, score in scores.items():
-        values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
-    return {name: value for name, value in values.items() if value is not None}
+def _parent_run(client: Any, experiment: str, tags: Mapping[str, str], name: str, start: int) -> str:
+    entry, made = runs.only(client, experiment, tags, name, start)
+    if made or entry.info.status != "FINISHED":
+        client.set_terminated(entry.info.run_id)
+    return str(entry.info.run_id)
+
+
+def _log_series(client: Any, parent: str, run: RunResult) -> None:
+    """All steps in one run: its page draws them as a curve. One call is one transaction: the last number tells."""
+    metrics = content.metrics_of(run)
+    last = metrics[-1]
+    points = {(point.step, point.value) for point in client.get_metric_history(parent, last.key)}
+    if (last.step, last.value) not in points:
+        for batch in content.batches(metrics, [], []):
+            client.log_batch(parent, **batch)
 
 
 def log_to_active_run(run: RunResult, step: int, prefix: str) -> str | None:
@@ -173,39 +210,36 @@ def log_to_active_run(run: RunResult, step: int, prefix: str) -> str | None:
     active = mlflow.active_run()
     if active is None:
         return None
-    values = {"failed": float(run.failed), **bounded(run.scores)}
+    values = {"failed": float(run.failed), **content.bounded(run.scores)}
     mlflow.log_metrics({prefix + name: value for name, value in values.items()}, step, run_id=active.info.run_id)
     return str(active.info.run_id)
 
 
-def _log(client: Any, run_id: str, metrics: Sequence[Any]) -> None:
-    for some in _parts(metrics, MAX_METRICS):
-        client.log_batch(run_id, metrics=some)
-
-
 def _series(run: RunResult) -> str | None:
-    """The name of the curve that the run is a point of: one training run, on one data set, scored in one way."""
+    """What the curve is that the run is a point of: one training run, on one data set, scored in one way."""
     name = run.manifest["system"].get("series")
     config = run.manifest["config"]
     scored = [run.dataset_key, *(config.get(part) for part in ("postprocess", "metrics", "stats"))]
-    return f"{run.dataset}-{name}-{digest(scored)[:8]}" if name else None
+    return _plain(f"{run.dataset}-{name}-{digest(scored)[:8]}") if name else None
+
+
+def _plain(text: str) -> str:
+    """A text that MLflow can be asked for; its hash where it holds quotes and the like."""
+    return text if re.fullmatch(r"[\w .:/+-]{1,200}", text) else digest(text)[:32]
 
 
 def _below(parent: str | None) -> dict[str, str]:
-    return {"mlflow.parentRunId": parent} if parent else {}
+    return {runs.PARENT: parent} if parent else {}
 
 
-@contextmanager
-def _first(uri: str) -> Iterator[None]:
-    """One process at a time makes a SQLite store, the experiment and the parent run."""
-    if not uri.startswith("sqlite:///") or os.name != "posix":
-        yield
-        return
-    import fcntl
+def _model(client: Any, run: RunResult) -> str | None:
+    """The id of the MLflow model that was evaluated, if it is in this store."""
+    from mlflow.exceptions import MlflowException
 
-    with open(uri.removeprefix("sqlite:///") + ".lock", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    model = run.manifest["system"].get("about", {}).get("model_id")
+    with suppress(MlflowException):
+        return str(client.get_logged_model(model).model_id) if model else None
+    return None
 
 
 LOGGED = """
@@ -225,87 +259,16 @@ def _logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], gro
 
     False where that cannot be known: then MLflow is asked.
     """
-    if not uri.startswith("sqlite:///"):
+    file = store.sqlite_file(uri)
+    if file is None:
         return False
     try:
-        path = Path(uri.removeprefix("sqlite:///")).absolute().as_uri()
-        with closing(sqlite3.connect(f"{path}?mode=ro", uri=True, timeout=5)) as store:
-            found = dict(store.execute("select key, value from tags where run_uuid = ?", (run_id,)))
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
+            found = dict(database.execute("select key, value from tags where run_uuid = ?", (run_id,)))
             return (
                 all(found.get(name) == value for name, value in tags.items())
-                and store.execute(LOGGED, (run_id, experiment)).fetchone() is not None
-                and (group is None or store.execute(PARENT, (run_id, group)).fetchone() is not None)
+                and database.execute(LOGGED, (run_id, experiment)).fetchone() is not None
+                and (group is None or database.execute(PARENT, (run_id, group)).fetchone() is not None)
             )
     except sqlite3.Error:  # no such file, or the tables of another MLflow
         return False
-
-
-def _find(client: Any, experiment: str, tags: Mapping[str, str]) -> tuple[str | None, bool]:
-    """(run id, whether it is finished) of the run with these tags."""
-    condition = " and ".join(f"tags.`{k}` = '{v}'" for k, v in tags.items())
-    for run in client.search_runs([experiment], condition, max_results=1):
-        return run.info.run_id, run.info.status == "FINISHED"
-    return None, False
-
-
-def reachable(uri: str) -> None:
-    """MLflow retries for minutes where nobody listens; ask first."""
-    parts = urlsplit(uri)
-    proxied = parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
-    if parts.scheme in ("http", "https") and parts.hostname and not proxied:
-        try:
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            socket.create_connection((parts.hostname, port), timeout=5).close()
-        except OSError as error:
-            raise ConnectionError(f"no answer from {parts.scheme}://{parts.hostname}:{port} ({error})") from None
-
-
-def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
-
-
-def _tags(run: RunResult) -> dict[str, str]:
-    manifest = run.manifest
-    tags = {
-        "harness.dataset": run.dataset,
-        "harness.dataset_key": run.dataset_key,
-        "harness.system": run.system,
-        "harness.system_key": str(manifest["system"]["key"]),
-        "harness.seed": str(manifest["seed"]),
-        "harness.folder": str(run.path),
-        **{f"harness.system.{name}": value for name, value in manifest["system"].get("about", {}).items()},
-    }
-    if manifest.get("git"):
-        tags["mlflow.source.git.commit"] = manifest["git"]["commit"]
-    for name, metric in manifest["metrics"].items():
-        tags[f"harness.signature.{name}"] = metric["signature"]
-    return tags
-
-
-def _model(client: Any, run: RunResult) -> str | None:
-    """The id of the MLflow model that was evaluated, if it is in this store."""
-    from mlflow.exceptions import MlflowException
-
-    model = run.manifest["system"].get("about", {}).get("model_id")
-    try:
-        return client.get_logged_model(model).model_id if model else None
-    except MlflowException:
-        return None
-
-
-def _note(run: RunResult) -> str:
-    """The score table in Markdown, for the run's page."""
-    lines = [f"**{run.name}**: {run.manifest['dataset']['examples']} examples, {run.failed} failed", ""]
-    lines += [f"- {warning}" for warning in run.health["warnings"]] + [""]
-    lines += ["| score | estimate | low | high |", "| --- | ---: | ---: | ---: |"]
-    for score in run.scores.values():
-        cells = ["" if x is None else f"{x:.4f}" for x in (score.estimate, score.low, score.high)]
-        lines.append(f"| {score.name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _milliseconds(moment: str) -> int:
-    from datetime import datetime
-
-    return int(datetime.fromisoformat(moment).timestamp() * 1000)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import harness
+from harness.tracking.mlflow import ARTIFACTS
 from tests.conftest import Called
 from tests.test_cli import harness as command
 from tests.test_cli import imported_by
+from tests.tracking.servers import client, free_port, served
 
 LEXICAL = (
     "run",
@@ -30,12 +25,6 @@ LEXICAL = (
     "stats.resamples=500",
 )
 Cli = Callable[..., Called]
-
-
-def client(uri: str) -> Any:
-    from mlflow import MlflowClient
-
-    return MlflowClient(tracking_uri=uri)
 
 
 def stored_runs(store: Any, experiment: str = "harness") -> list[Any]:
@@ -63,9 +52,10 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
     assert run.info.status == "FINISHED"
     assert run.data.params["metrics.bleu.tokenize"] == "13a"
     assert run.data.tags["harness.signature.bleu"] == scores["bleu"]["signature"]
-    assert "| bleu |" in run.data.tags["mlflow.note.content"]
     artifacts = {item.path for item in store.list_artifacts(run.info.run_id)}
-    assert artifacts == {"scores.json", "examples.parquet", "statistics.parquet", "config.yaml", "manifest.json"}
+    assert artifacts == {*ARTIFACTS, "manifest.json", "eval_results_table.json"} - {
+        "outputs.jsonl"
+    }  # nothing was generated
     manifest = json.loads((scores_path.parent / "manifest.json").read_text())
     assert manifest["mlflow"]["run_id"] == run.info.run_id
     assert run.info.run_id in done.stdout
@@ -107,70 +97,12 @@ def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
     assert sorted(run.info.run_name for run in children) == ["dev-bad", "dev-good", "test-bad", "test-good"]
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def answers(address: str) -> bool:
-    try:
-        urllib.request.urlopen(address, timeout=5).close()
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
-def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
-    """`python -m ARGUMENTS` until it answers on loopback; its output is in `folder`/log."""
-    with open(folder / "log", "w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments], cwd=folder, stdout=log, stderr=log, start_new_session=True
-        )
-    uri = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + 300  # a busy machine takes its time to import MLflow in every worker
-        while not answers(f"{uri}/health"):
-            assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
-            time.sleep(0.2)
-        yield uri
-    finally:
-        os.killpg(process.pid, 15)
-        process.wait()
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """`mlflow server` on loopback."""
-    port, folder = free_port(), tmp_path / "server"
-    folder.mkdir()
-    stores = ("--backend-store-uri", f"sqlite:///{folder}/db", "--artifacts-destination", str(folder / "artifacts"))
-    address = ("--host", "127.0.0.1", "--port", str(port), "--workers", "1")
-    with served(port, folder, "mlflow", "server", *address, *stores) as uri:
-        yield uri
-
-
-def test_a_server_on_loopback(files: Path, server: str) -> None:
-    done = command(*LEXICAL, "system.path=good.jsonl", f"tracking.uri={server}", cwd=files)
-    assert done.returncode == 0, done.stderr
-    store = client(server)
-    (run,) = stored_runs(store)
-    assert (
-        run.data.metrics["bleu"]
-        == json.loads(next(files.glob("runs/*/*/scores.json")).read_text())["scores"]["bleu"]["estimate"]
-    )
-    assert {item.path for item in store.list_artifacts(run.info.run_id)} >= {"scores.json", "examples.parquet"}
-    assert f"{server}/#/experiments/" in done.stdout
-    assert not (files / "runs" / "mlflow.db").exists()
-
-
 def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:
     arguments = (*LEXICAL, "system.path=good.jsonl")
     done = command(*arguments, f"tracking.uri=http://user:secret@127.0.0.1:{free_port()}", cwd=files)
     assert done.returncode == 0
     assert "the run was not logged to MLflow: no answer from http://127.0.0.1" in done.stderr
-    assert "Run the same command again when the tracking server is back" in done.stderr
+    assert "to log it later: harness sync runs/harness/dev-good-" in done.stderr
     assert "Traceback" not in done.stderr
     (folder,) = files.glob("runs/*/*/")
     assert json.loads((folder / "manifest.json").read_text())["mlflow"] is None
@@ -210,18 +142,3 @@ def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli)
     run = harness.load_run(first)
     assert run.name == "dev-good"
     assert run.manifest["mlflow"]["run_id"] != first
-
-
-def start(folder: Path, name: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness", *LEXICAL, f"system.path={name}.jsonl"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def test_two_first_starts_at_once(files: Path) -> None:
-    processes = [start(files, name) for name in ("good", "bad")]
-    for process in processes:
-        _, errors = process.communicate()
-        assert (process.returncode, errors) == (0, "")
-    assert len(stored_runs(client(f"sqlite:///{files}/runs/mlflow.db"))) == 2

@@ -1,0 +1,166 @@
+"""What a run folder is in MLflow: numbers, parameters, tags and the data set, all within MLflow's limits.
+
+Whatever does not fit is cut with a mark, and is whole in an artifact: config.yaml, manifest.json, scores.json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from harness.files import digest, flat
+from harness.masking import MASK
+from harness.types import RunResult, Score
+
+MAX_METRICS, MAX_PARAMS, MAX_TAGS, MAX_TOGETHER, MAX_REQUEST = 1000, 100, 100, 1000, 900_000  # of one call
+MAX_KEY, MAX_VALUE, MAX_TAG = 250, 6000, 5000
+DIGEST, MAX_DATASET, MAX_SOURCE, MAX_SCHEMA = 16, 500, 65_000, 1_000_000
+INCIDENTAL = (
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "json", "progress",
+)  # fmt: skip
+"""May differ when the same result is logged again; MLflow refuses a parameter of another value."""
+
+
+def metrics_of(run: RunResult, model: str | None = None) -> list[Any]:
+    """Every number of a run, at the training step where it has one, on the page of a model where it is given."""
+    from mlflow.entities import Metric
+
+    ended, step = milliseconds(run.manifest["ended"]), run.manifest["system"].get("step") or 0
+    values: dict[str, float | None] = {
+        "examples": float(run.manifest["dataset"]["examples"]),
+        "failed": float(run.failed),
+        "seconds": (ended - milliseconds(run.manifest["started"])) / 1000,
+        **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
+        **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
+        **bounded(run.scores),
+    }
+    found = {name: value for name, value in values.items() if value is not None}
+    return [Metric(name, value, ended, step, model_id=model) for name, value in named(found.items())]
+
+
+def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
+    """Scores under their names with their bounds, those that cannot be had left out."""
+    values: dict[str, float | None] = {}
+    for name, score in scores.items():
+        values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def params_of(config: Mapping[str, Any]) -> list[Any]:
+    """The composed config, a parameter for each of its leaves."""
+    from mlflow.entities import Param
+
+    kept = ((name, value) for name, value in flat(config) if name.partition(".")[0] not in INCIDENTAL)
+    return [Param(name, cut(value, MAX_VALUE, "whole in config.yaml")) for name, value in named(kept)]
+
+
+def tags_of(run: RunResult, more: Mapping[str, str]) -> list[Any]:
+    """Content keys, commit, seed, signatures: what made the run."""
+    from mlflow.entities import RunTag
+
+    manifest = run.manifest
+    tags = {
+        "harness.name": run.name,
+        "harness.dataset": run.dataset,
+        "harness.dataset_key": run.dataset_key,
+        "harness.system": run.system,
+        "harness.system_key": str(manifest["system"]["key"]),
+        "harness.seed": str(manifest["seed"]),
+        "harness.version": str(manifest["harness"]),
+        "harness.folder": str(run.path),
+        "mlflow.source.name": "harness",
+        "mlflow.source.type": "LOCAL",
+        **{f"harness.system.{name}": str(value) for name, value in manifest["system"].get("about", {}).items()},
+        **{f"harness.dataset.{name}": str(value) for name, value in manifest["dataset"].get("about", {}).items()},
+        **{f"harness.signature.{name}": metric["signature"] for name, metric in manifest["metrics"].items()},
+    }
+    if manifest.get("git"):
+        tags["mlflow.source.git.commit"] = manifest["git"]["commit"]
+        tags["harness.git.dirty"] = str(manifest["git"]["dirty"]).lower()
+    cuts = [(name, cut(value, MAX_TAG, "whole in manifest.json")) for name, value in named(tags.items())]
+    return [RunTag(name, value) for name, value in [*cuts, *more.items()]]
+
+
+def dataset_of(run: RunResult, columns: Mapping[str, str]) -> Any:
+    """The data set as an input of the run, by our hash of all its rows; `columns`: its fields with their types.
+
+    MLflow takes 36 characters of a digest and shows fewer: the whole key stands in profile, source and a tag.
+    """
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    about = run.manifest["dataset"]
+    whole = {"key": run.dataset_key, **about.get("about", {})}
+    path = run.manifest["config"].get("dataset", {}).get("path")
+    local = isinstance(path, str) and MASK not in path and Path(path).is_file()
+    if local:
+        kind, source = "local", {"uri": str(Path(path).absolute()), **whole}
+    else:
+        kind, source = "code", {"tags": {"mlflow.source.name": f"harness: {run.dataset}", **whole}}
+    fields = [{"name": name, "type": type_, "required": False} for name, type_ in columns.items()]
+    schema = json.dumps({"mlflow_colspec": fields})
+    told = json.dumps(source)
+    dataset = Dataset(
+        name=cut(run.dataset, MAX_DATASET, "") or "_",
+        digest=run.dataset_key[:DIGEST],
+        source_type=kind,
+        source=told if len(told) <= MAX_SOURCE else json.dumps({"uri": source.get("uri", ""), "key": run.dataset_key}),
+        schema=schema if len(schema) <= MAX_SCHEMA else None,
+        profile=json.dumps({"num_rows": about["examples"], "key": run.dataset_key, "cluster": about["cluster"]}),
+    )
+    return DatasetInput(dataset, tags=[InputTag("mlflow.data.context", "evaluation")])
+
+
+def batches(metrics: Sequence[Any], params: Sequence[Any], tags: Sequence[Any]) -> Iterator[dict[str, list[Any]]]:
+    """The arguments of as few `log_batch` calls as MLflow allows."""
+    most = {"tags": MAX_TAGS, "params": MAX_PARAMS, "metrics": MAX_METRICS}
+    left = {"tags": deque(tags), "params": deque(params), "metrics": deque(metrics)}
+    while any(left.values()):
+        batch: dict[str, list[Any]] = {kind: [] for kind in most}
+        room, size = MAX_TOGETHER, 0
+        for kind, items in left.items():
+            while items and room and len(batch[kind]) < most[kind]:
+                size += _size(items[0])
+                if size > MAX_REQUEST:
+                    break
+                batch[kind].append(items.popleft())
+                room -= 1
+        yield batch
+
+
+def _size(item: Any) -> int:
+    """Bytes of an item in a request, or a little more: text outside ASCII is sent as \\u0000."""
+    text = item.value if isinstance(item.value, str) else ""
+    return 200 + len(json.dumps(item.key + text))
+
+
+def named(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The items under names that MLflow takes, different ones for different items.
+
+    >>> [name for name, _ in named([("a b/c", 0), ("chrf++", 0), ("../x", 0)])]
+    ['a b/c', 'chrf__-9baa30f1', '_/x-db8f7bad']
+    """
+    for name, value in items:
+        allowed = re.sub(r"[^/\w.\- :]", "_", name)
+        plain = str(PurePosixPath(allowed.lstrip("/") or "_"))
+        plain = re.sub(r"(^|(?<=/))\.+(?=/|$)", "_", plain)
+        if plain != name or len(plain) > MAX_KEY:
+            mark = digest(name)[:8]
+            plain = f"{plain[: MAX_KEY - 9]}-{mark}"
+        yield plain, value
+
+
+def cut(text: str, most: int, where: str) -> str:
+    """The text without what databases refuse; where it is too long its beginning, and where the whole is."""
+    text = text.replace("\0", "\ufffd")
+    mark = f" … ({where})" if where else "…"
+    return text if len(text) <= most else text[: most - len(mark)] + mark
+
+
+def milliseconds(moment: str) -> int:
+    """Since 1970."""
+    return int(datetime.fromisoformat(moment).timestamp() * 1000)

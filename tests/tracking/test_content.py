@@ -1,0 +1,165 @@
+"""What a run is in MLflow, within MLflow's limits whatever names, notes and texts it has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from mlflow.entities import Metric, Param, RunTag
+from mlflow.utils.validation import _validate_batch_log_data, _validate_batch_log_limits, _validate_dataset_inputs
+
+from harness.tracking import content, table
+from harness.tracking.description import MAX_NOTE, description, escaped
+from harness.types import RunResult, Score
+
+HOSTILE = "a|b\n\n# <script>alert(1)</script> *x* `y` [l](javascript:z) | --- |"
+
+
+def score(name: str, estimate: float | None = 12.5, note: str | None = None) -> Score:
+    return Score(name, estimate, 10.0, 15.0, 0.95, "percentile", 100, "sig", note=note)
+
+
+def run(scores: list[Score], **more: Any) -> RunResult:
+    manifest = {
+        "dataset": {"examples": 10, "cluster": None, "about": {}},
+        "system": {"key": None, "repeats": 1},
+        "metrics": {"m": {"signature": "nrefs:1|`x`"}},
+        "generation": {}, "config": {}, "seed": 1, "harness": "0", "git": None,
+        "started": "2026-01-01T00:00:00+00:00", "ended": "2026-01-01T00:00:02.500+00:00",
+    }  # fmt: skip
+    result = RunResult("n", "d", "k" * 64, "s", {one.name: one for one in scores}, {}, None, 0, manifest=manifest)  # type: ignore[arg-type]
+    return replace(result, **more)
+
+
+def test_as_few_calls_as_mlflow_allows() -> None:
+    metrics = [Metric(f"m{i}", 1.0, 0, 0) for i in range(1700)]
+    params = [Param(f"p{i}", "v" * 6000) for i in range(150)]
+    tags = [RunTag(f"t{i}", "é" * 5000) for i in range(30)]
+    found = list(content.batches(metrics, params, tags))
+    assert len(found) == 3  # 1,880 items would fit in two, their bytes do not
+    for batch in found:
+        _validate_batch_log_limits(batch["metrics"], batch["params"], batch["tags"])
+        _validate_batch_log_data(batch["metrics"], batch["params"], batch["tags"])
+        items = [*batch["params"], *batch["tags"]]
+        told = [{"key": one.key, "value": one.value} for one in items]
+        assert len(json.dumps(told)) + 150 * len(batch["metrics"]) < 1_000_000
+    for kind, given in (("metrics", metrics), ("params", params), ("tags", tags)):
+        assert [one.key for batch in found for one in batch[kind]] == [one.key for one in given]
+    assert len(list(content.batches(metrics[:900], params[:50], tags[:10]))) == 1
+
+
+def test_names_that_mlflow_takes() -> None:
+    names = ["bleu", "a b/c:d.e-f", "chrf++", "chrf+-", "../up", "/root", "a//b", "x" * 300, "x" * 301, "ü", "50%", ""]
+    found = [name for name, _ in content.named([(name, 0) for name in names])]
+    assert found[:2] == names[:2] and found[9] == "ü"
+    assert len(set(found)) == len(names)
+    _validate_batch_log_data([Metric(name, 1.0, 0, 0) for name in found], [], [RunTag(name, "") for name in found])
+
+
+def test_parameters_that_are_too_long_are_cut_with_a_mark() -> None:
+    params = {p.key: p.value for p in content.params_of({"prompt": "x" * 9000, "nul": "a\0b", "name": "n", "system": {"name": "s"}})}  # fmt: skip
+    assert len(params["prompt"]) == 6000 and params["prompt"].endswith("xx … (whole in config.yaml)")
+    assert params["nul"] == "a\ufffdb"  # PostgreSQL refuses NUL
+    assert "name" not in params and params["system.name"] == "s"
+
+
+def test_tags_and_data_set_within_limits() -> None:
+    one = run([score("bleu")], dataset="d" * 900, name="é" * 9000)
+    one.manifest["dataset"]["about"] = {"note": "x" * 90_000}
+    tags = content.tags_of(one, {})
+    _validate_batch_log_data([], [], tags)
+    assert all(len(tag.value) <= 5000 for tag in tags)
+    given = content.dataset_of(one, {f"field{i}": "string" for i in range(40_000)})
+    _validate_dataset_inputs([given])
+    assert given.dataset.digest == "k" * 16
+    assert json.loads(given.dataset.source)["key"] == json.loads(given.dataset.profile)["key"] == "k" * 64
+
+
+def test_steps_and_times() -> None:
+    one = run([score("bleu"), replace(score("none", None), low=None, high=None)])
+    one.manifest["system"]["step"] = 500
+    found = {metric.key: (metric.value, metric.step, metric.timestamp) for metric in content.metrics_of(one)}
+    assert found["bleu/ci_high"] == (15.0, 500, 1767225602500)
+    assert found["seconds"][0] == 2.5
+    assert "none" not in found  # missing is missing
+
+
+def rendered(text: str) -> list[str]:
+    """The lines of a description that are part of its table."""
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+def test_hostile_names_and_notes_stay_in_their_cells() -> None:
+    one = run(
+        [score("bleu"), score(HOSTILE, note=HOSTILE), score("bleu.p1")],
+        system=HOSTILE, health={"warnings": [HOSTILE]},
+    )  # fmt: skip
+    text = description(one, 10, 10)
+    assert "<script" not in text and "](javascript" not in text
+    rows = rendered(text)
+    assert len(rows) == 5 and {row.count("|") for row in rows} == {4}
+    assert [row.split("|")[1].strip()[:8] for row in rows[2:]] == ["**bleu**", "**a&#124", "bleu.p1"]
+    assert text.startswith("**bleu** 12.50 [10.00,\N{NO-BREAK SPACE}15.00] · **a&#124;b")
+    assert escaped("a_b") == "a\\_b"
+
+
+@pytest.mark.parametrize("n", [10, 200, 5000])
+def test_a_description_that_is_too_long_ends_with_a_whole_row(n: int) -> None:
+    one = run([score("bleu"), *(score(f"{'long' * 5}.{i}") for i in range(n))], failed=3)
+    text = description(one, 500, 10_000)
+    assert len(text) <= MAX_NOTE
+    rows = rendered(text)
+    assert {row.count("|") for row in rows} == {4}
+    shown = len(rows) - 2
+    assert (shown == n + 1) == (n == 10)
+    if n > 10:
+        assert f"… {n + 1 - shown:,} more scores, notes and signatures in the artifact `scores.json`." in text
+        assert len(text) > MAX_NOTE - 200
+    assert "**3 failed**" in text
+    assert "the first 500 of 10,000 in `eval_results_table.json`" in text
+
+
+def test_the_description_of_endless_warnings_and_names() -> None:
+    assert len(description(run([score("x" * 9000)], health={"warnings": ["w" * 9000] * 100}), 1, 1)) <= MAX_NOTE
+
+
+def parquet(path: Path, rows: int, length: int, repeats: int = 1) -> Path:
+    n = rows * repeats
+    texts = [f"{i} " + "ü" * length for i in range(n)]
+    columns = {
+        "id": [str(i // repeats) for i in range(n)], "repeat": [i % repeats for i in range(n)], "source": texts,
+        "references": [[text, "second"] for text in texts], "output": [None if i == 3 else t for i, t in enumerate(texts)],
+        "error": ["it broke" if i == 3 else None for i in range(n)], "raw_output": texts, "pages": [[1]] * n,
+        "bleu": [i / 3 for i in range(n)], "bleu.p1": [1.0] * n,
+    }  # fmt: skip
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize(("rows", "length", "shown"), [(4, 10, 4), (2000, 10, 500), (2000, 100_000, 163)])
+def test_the_table_is_bounded(tmp_path: Path, rows: int, length: int, shown: int) -> None:
+    if length > 1000:
+        rows = 300
+    found = table.examples_of(parquet(tmp_path / "e.parquet", rows, length), rows, ["bleu", "bleu.p1"])
+    assert (found.shown, found.rows) == (shown, rows)
+    assert len(found.content) <= table.MAX_BYTES
+    told = json.loads(found.content)
+    assert told["columns"] == ["id", "source", "references", "output", "error", "bleu"]
+    assert len(told["data"]) == shown
+    assert told["data"][3][3:5] == [None, "it broke"]
+    assert told["data"][1][5] == 0.333333
+    if length > 1000:
+        assert told["data"][0][1].endswith("ü … [99,002 more characters]")
+    assert found.fields == {"id": "string", "source": "string", "references": "list of string", "pages": "list of long"}
+
+
+def test_repeats_are_shown_where_there_are_any(tmp_path: Path) -> None:
+    found = table.examples_of(parquet(tmp_path / "e.parquet", 2, 1, repeats=3), 2, ["bleu"])
+    told = json.loads(found.content)
+    assert told["columns"][:2] == ["id", "repeat"]
+    assert [row[:2] for row in told["data"]] == [[str(i // 3), i % 3] for i in range(6)]
