@@ -16,10 +16,11 @@ from harness.stats.estimation import Options, estimate
 from harness.stats.power import POWER, Power, powers
 from harness.stats.selection import Best, best_of
 from harness.store import folder as store
-from harness.types import Comparisons, Example, HarnessError, Metric, Output, Progress, RunResult
+from harness.types import Comparisons, Example, HarnessError, Metric, Output, Progress, RunRecord, RunResult
 
 log = logging.getLogger(__name__)
-Run = RunResult | str | Path
+Run = RunResult | RunRecord | str | Path
+"""A run, or what names one."""
 
 
 def evaluate(
@@ -120,10 +121,10 @@ def _with_options(name: str, options: Mapping[str, Any] | None) -> dict[str, Any
     return {**specs[name], **(options or {})}
 
 
-def load_run(path: str | Path) -> RunResult:
+def load_run(path: str | Path | RunRecord) -> RunResult:
     """A stored run: `.scores`, `.examples` (pandas), `.statistics`. `path` is a run folder, the name of a run below
-    runs/ (the newest of that name) or an MLflow run id."""
-    return store.read(find_run(path), config.build)
+    runs/ (the newest of that name), an MLflow run id, or what `harness.runs` lists."""
+    return store.read(path.path if isinstance(path, RunRecord) else find_run(path), config.build)
 
 
 def find_run(path: str | Path) -> Path:
@@ -230,7 +231,7 @@ def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[Pair]]:
 
 def loaded_runs(runs: Sequence[Run], baseline: Run | None) -> tuple[list[RunResult], RunResult | None]:
     """(the runs, the baseline), whatever names them; the baseline's name is looked for among the runs first."""
-    if isinstance(runs, str | Path | RunResult):
+    if isinstance(runs, Run):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     loaded = [one if isinstance(one, RunResult) else load_run(one) for one in runs]
     if baseline is None or isinstance(baseline, RunResult):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from harness.api import Run, loaded_runs
 from harness.pairs import grouped, pairs_of
 from harness.report.progress import silent
 from harness.stats import comparison, family
-from harness.types import Comparisons, Group, HarnessError, Progress, RunResult, Study
+from harness.types import Comparisons, Group, HarnessError, Progress, Study
 
 
 def study(
@@ -33,7 +32,7 @@ def study(
     chosen = None if scores is None else tuple(scores)
     options = family.Options(test, resamples, level, seed, "percentile", "two-sided", correction, chosen, False)
     options.check()
-    given = [runs] if isinstance(runs, str | Path | RunResult) else runs
+    given = [runs] if isinstance(runs, Run) else runs
     loaded, base = loaded_runs(given, baseline)
     if not loaded:
         raise HarnessError("no run given; expected at least 1")

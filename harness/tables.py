@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from harness.api import Run, loaded_runs
 from harness.report import table_csv, table_latex, table_markdown, table_notes
@@ -49,7 +48,7 @@ def table(
         raise HarnessError(f"digits={digits}; expected 0 to 12")
     if format != "latex" and (caption is not None or label is not None):
         raise HarnessError(f"a caption or a label for format={format}; expected them with format=latex only")
-    given = [runs] if isinstance(runs, str | Path | RunResult) else runs
+    given = [runs] if isinstance(runs, Run) else runs
     loaded, base = loaded_runs(given, baseline)
     tested = _tested(loaded, base, scores)
     ready = {id(run): _at_level(run, level, resamples, seed) for run in (*loaded, *([base] if base else []))}

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from harness.api import Run, loaded_runs
@@ -17,7 +16,7 @@ from harness.figures.view import View
 from harness.report.figures.theme import DARK, LIGHT, responsive, themed
 from harness.report.progress import silent
 from harness.study import study as made
-from harness.types import Figure, HarnessError, Progress, RunResult, Study
+from harness.types import Figure, HarnessError, Progress, Study
 
 __all__ = ["DARK", "KINDS", "LIGHT", "figures", "plot", "responsive", "themed"]
 
@@ -95,7 +94,7 @@ def chosen(
         raise HarnessError(f"there is no figure {figure!r}; expected one of {', '.join(KINDS)}")
     if by and figure not in (None, "buckets"):
         raise HarnessError(f"--by {by[0]} with the figure {figure}; expected it with buckets only")
-    given = [runs] if isinstance(runs, str | Path | RunResult) else runs
+    given = [runs] if isinstance(runs, Run) else runs
     loaded, base = loaded_runs(given, baseline)
     whole = made(loaded, base, scores=_headline(scores), tests=False, progress=progress, **options)
     views = [View(whole, group, scores, width) for group in whole.groups]

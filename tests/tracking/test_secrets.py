@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from harness import app
+from harness.app import calling
 from harness.cli import _parser
 from tests.conftest import Called
 from tests.tracking.servers import free_port
@@ -119,7 +119,7 @@ def test_a_planted_secret_is_nowhere(
         called = cli(*call)
         assert called.code == code, (call, called.out, called.err)
         assert not leaked(called.out + called.err), (call, called.out, called.err)
-        assert call[0] != "run" or not leaked(app.command())
+        assert call[0] != "run" or not leaked(calling.command())
     look(files, database)
     assert (Path(folder) / "config.yaml").read_text().count("***") >= 5
     assert "the key ***: api_key=***, http://***@h/x" in (Path(folder) / "outputs.jsonl").read_text()
