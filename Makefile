@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo demo-checkpoints test check bench coverage fuzz pictures clean
+.PHONY: setup demo demo-checkpoints test check bench coverage fuzz notebooks pictures clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -59,6 +59,10 @@ pictures: setup
 	$(PLOT) runs/pictures/* --figure buckets --by domain --score bleu --score rougeL -o docs/images/buckets.png
 	$(PLOT) runs/pictures-sweep/* --figure sweep --score bleu --score rouge1 -o docs/images/sweep.png
 	test ! -d runs/checkpoints || $(PLOT) runs/checkpoints/* --figure curve -o docs/images/curve.png
+
+# Executes the notebooks and keeps their outputs; one of them trains a small model (minutes).
+notebooks: setup
+	$(BIN)/python -m notebooks.execute
 
 setup: .venv/dev.stamp
 
