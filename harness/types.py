@@ -135,6 +135,35 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which tokens of an output and of one of its references a metric matched.
+
+    Each token goes with the most similar one of the other text. The sums of similarity times weight are the example's
+    precision (output) and recall (reference), before any rescaling.
+    """
+
+    reference: int
+    """Which of the example's references, from 0: the one whose score counted."""
+    output_tokens: tuple[str, ...]
+    """For people: the text that each token covers; special tokens, which weigh nothing, by their names."""
+    output_spans: tuple[tuple[int, int], ...]
+    """Where in the text: from, to, in characters (code points); (0, 0) for special tokens, and for all tokens of a
+    tokenizer that cannot say."""
+    output_matches: tuple[int, ...]
+    """The place of the most similar token among the reference's."""
+    output_similarity: tuple[float, ...]
+    """How similar the two are: the cosine of their vectors."""
+    output_weights: tuple[float, ...]
+    """Their sum is 1."""
+    reference_tokens: tuple[str, ...]
+    reference_spans: tuple[tuple[int, int], ...]
+    reference_matches: tuple[int, ...]
+    """The place of the most similar token among the output's."""
+    reference_similarity: tuple[float, ...]
+    reference_weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One score of one system against a baseline on the same examples."""
 
@@ -432,6 +461,11 @@ class Metric(ABC):
             return None
         best = [one[0] for one in references]
         return self.statistics([""] * len(best), references, sources), self.statistics(best, references, sources)
+
+    def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None] | None:
+        """For each example which tokens were matched, None where a text has none; None for metrics without such a
+        thing. A metric that `fit` changes needs to be fitted to the whole data set before."""
+        return None
 
     def definition(self) -> dict[str, str]:
         """What decides what the score is: by default a hash of all that the constructor kept under a public name.

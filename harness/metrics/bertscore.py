@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.files import digest
+from harness.metrics.alignment import aligned
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.models import MINILM, Pretrained
-from harness.types import Array, HarnessError, Metric
+from harness.types import Alignment, Array, HarnessError, Metric
 
 log = logging.getLogger(__name__)
 REFERENCES = {"best": "best-f", "independent": "independent-max"}
@@ -158,11 +159,14 @@ class BertScore(Metric):
         fitted.context = fitted._weights.key
         return fitted
 
+    def _check_fitted(self) -> None:
+        if self.idf and self._weights is None:
+            raise HarnessError("bertscore with idf needs the references of the whole data set; expected fit() before")
+
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:
-        if self.idf and self._weights is None:
-            raise HarnessError("bertscore with idf needs the references of the whole data set; expected fit() before")
+        self._check_fitted()
         rows = np.ones((len(outputs), len(self.columns)))
         cut = 0
         for chunk in chunks(outputs, references, CHUNK_TOKENS):
@@ -205,7 +209,7 @@ class BertScore(Metric):
         layers = 1 if not self.all_layers else self._depth + 2
         if not ours.any() or not theirs.any():
             return np.zeros((layers, 3))
-        similar = output.vectors @ np.swapaxes(reference.vectors, -1, -2)
+        similar = _similar(output, reference)
         precision = np.atleast_1d(similar.max(-1).astype(np.float64) @ (ours / ours.sum()))
         recall = np.atleast_1d(similar.max(-2).astype(np.float64) @ (theirs / theirs.sum()))
         total = precision + recall
@@ -228,20 +232,31 @@ class BertScore(Metric):
         rescaled: Array = (best - baseline) / (1 - baseline)
         return rescaled
 
+    def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None]:
+        """Of the reference of the highest F1, by the chosen layer. Texts that the store has need no model."""
+        self._check_fitted()
+        found: list[Alignment | None] = [None] * len(outputs)
+        for chunk in chunks(outputs, references, CHUNK_TOKENS):
+            pairs = [(outputs[i], reference) for i in chunk for reference in references[i]]
+            matched = self._matched(list(dict.fromkeys(pairs)))
+            best = {
+                i: int(np.argmax([matched[outputs[i], reference][0] for reference in references[i]])) for i in chunk
+            }
+            texts = {i: (outputs[i], references[i][best[i]]) for i in chunk}
+            encoded = self._encoder.encode([text for pair in texts.values() for text in pair], self.arrays)
+            for i, (output, reference) in texts.items():
+                both = encoded[output], encoded[reference]
+                weights = self._token_weights(both[0]), self._token_weights(both[1])
+                if weights[0].any() and weights[1].any():
+                    similar = _similar(*both)[self._layer] if self.all_layers else _similar(*both)
+                    found[i] = aligned(self.pretrained, texts[i], both, similar, weights, best[i])
+        return found
+
     def score(self, sums: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             return sums[..., :-1] / sums[..., -1:]
 
-    def alignment(self, output: str, reference: str) -> list[tuple[str, str, float]]:
-        """For each token of the output the most similar token of the reference, and how similar it is."""
-        found = self._encoder.encode([output, reference], self.arrays)
-        ours, theirs = found[output], found[reference]
-        vectors = [text.vectors[self._layer] if self.all_layers else text.vectors for text in (ours, theirs)]
-        similar = vectors[0] @ vectors[1].T
-        words = [self.pretrained.tokenizer.convert_ids_to_tokens(text.ids.tolist()) for text in (ours, theirs)]
-        nearest = similar.argmax(1)
-        return [
-            (words[0][i], words[1][j], float(similar[i, j]))
-            for i, j in enumerate(nearest.tolist())
-            if not ours.special[i]
-        ]
+
+def _similar(output: Encoded, reference: Encoded) -> NDArray[np.float32]:
+    """Cosines (output tokens, reference tokens), or (layers, …)."""
+    return output.vectors @ np.swapaxes(reference.vectors, -1, -2)

@@ -1,0 +1,144 @@
+"""Which tokens BERTScore matched: the same numbers as its scores, on the text that people see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.metrics.bertscore import BertScore
+from harness.metrics.bleu import Bleu
+from harness.metrics.models import Pretrained
+from harness.types import Alignment, HarnessError
+from tests.metrics import tiny
+from tests.metrics.test_bertscore import OUTPUTS, REFERENCES, Remembered
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    place = tmp_path_factory.mktemp("models")
+    return {kind: str(tiny.make(kind, place / kind)) for kind in ("bert", "roberta", "t5")}
+
+
+def triple(found: Alignment) -> tuple[float, float, float]:
+    precision = float(np.dot(found.output_similarity, found.output_weights))
+    recall = float(np.dot(found.reference_similarity, found.reference_weights))
+    return 2 * precision * recall / (precision + recall), precision, recall
+
+
+def test_words_meet_what_they_mean() -> None:
+    (found,) = BertScore(device="cpu").align(["  the dog ran "], [["snow", "The dog walked"]])
+    assert found is not None and found.reference == 1
+    assert found.output_tokens == ("[CLS]", "the", "dog", "ran", "[SEP]")
+    assert found.reference_tokens == ("[CLS]", "The", "dog", "walked", "[SEP]")
+    assert found.output_spans == ((0, 0), (2, 5), (6, 9), (10, 13), (0, 0))
+    assert found.reference_spans == ((0, 0), (0, 3), (4, 7), (8, 14), (0, 0))
+    assert found.output_matches == found.reference_matches == (0, 1, 2, 3, 4)
+    assert found.output_weights == pytest.approx((0, 1 / 3, 1 / 3, 1 / 3, 0))
+    assert found.output_similarity[3] < found.output_similarity[2] <= 1.000001
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("bert", {}),
+        ("bert", {"idf": True}),
+        ("bert", {"all_layers": True, "layer": 2}),
+        ("bert", {"references": "independent"}),
+        ("bert", {"max_length": 6}),
+        ("roberta", {"max_length": 6}),
+        ("t5", {"idf": True}),
+    ],
+    ids=str,
+)
+def test_its_weighted_means_are_the_scores(models: dict[str, str], kind: str, options: dict[str, Any]) -> None:
+    metric = BertScore(models[kind], device="cpu", **options).fit(REFERENCES)
+    rows = metric.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
+    pairs = [(output, [text]) for output, texts in zip(OUTPUTS, REFERENCES, strict=True) for text in texts]
+    each = metric.statistics([one for one, _ in pairs], [texts for _, texts in pairs], [None] * len(pairs))
+    for i, found in enumerate(metric.align(OUTPUTS, REFERENCES)):
+        assert found is not None
+        f, precision, recall = triple(found)
+        assert f == pytest.approx(rows[i, 0], abs=1e-12)
+        if options.get("references") != "independent":  # then precision and recall may be of another reference
+            assert (precision, recall) == pytest.approx(tuple(rows[i, 1:3]), abs=1e-12)
+        assert found.reference == each[2 * i : 2 * i + 2, 0].argmax()
+
+
+def test_similarities_are_raw_where_scores_are_rescaled(models: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n" + "".join(f"{i},0.1,0.2,0.3\n" for i in range(4)))
+    metric = BertScore(models["bert"], device="cpu", rescale=str(tmp_path / "own.tsv"))
+    rows = metric.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
+    for row, found in zip(rows, metric.align(OUTPUTS, REFERENCES), strict=True):
+        assert found is not None
+        rescaled = [(x - b) / (1 - b) for x, b in zip(triple(found), (0.3, 0.1, 0.2), strict=True)]
+        assert rescaled == pytest.approx(row[:3].tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
+def test_each_match_is_the_most_similar_token(models: dict[str, str], kind: str) -> None:
+    """The matches point at tokens for which the two directions agree on the cosine where they are mutual."""
+    for found in BertScore(models[kind], device="cpu").align(OUTPUTS, REFERENCES):
+        assert found is not None
+        for i, j in enumerate(found.output_matches):
+            assert found.output_similarity[i] <= found.reference_similarity[j]
+            if found.reference_matches[j] == i:
+                assert found.output_similarity[i] == found.reference_similarity[j]
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
+def test_spans_are_places_in_the_text(models: dict[str, str], kind: str) -> None:
+    text = "\n The  fox, 3.5 naïve 日本 👍 "
+    (found,) = BertScore(models[kind], device="cpu").align([text], [["the dog"]])
+    assert found is not None
+    covered = [text[first:last] for first, last in found.output_spans]
+    for piece, token, weight in zip(covered, found.output_tokens, found.output_weights, strict=True):
+        assert piece == piece.strip()
+        assert token == piece or not piece
+        assert piece or weight == 0 or token in ("Ġ", "▁", "</s>")  # spaces, and T5's end of text, which is not special
+    seen = {i for first, last in found.output_spans for i in range(first, last)}
+    assert seen == {i for i, character in enumerate(text) if not character.isspace()}
+
+
+def test_a_tokenizer_without_offsets_gives_its_tokens(models: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    metric = BertScore(models["bert"], device="cpu")
+    tokenizer = metric.pretrained.tokenizer
+    monkeypatch.setattr(type(tokenizer), "is_fast", False)
+    (found,) = metric.align(["the fox"], [["a dog"]])
+    assert found is not None and set(found.output_spans) == {(0, 0)}
+    assert found.output_tokens == ("[CLS]", "the", "fox", "[SEP]")
+
+
+def test_nothing_to_align_in_an_empty_text(models: dict[str, str]) -> None:
+    found = BertScore(models["bert"], device="cpu").align(["", "a dog", "a dog"], [["a dog"], [""], ["a fox"]])
+    assert [one is None for one in found] == [True, True, False]
+
+
+def test_it_is_json(models: dict[str, str]) -> None:
+    (found,) = BertScore(models["bert"], device="cpu").align(["the fox"], [["a dog"]])
+    assert found is not None
+    assert json.loads(json.dumps(asdict(found)))["output_spans"] == [[0, 0], [0, 3], [4, 7], [0, 0]]
+
+
+def test_what_was_scored_needs_no_model(models: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Remembered()
+    first = BertScore(models["bert"], device="cpu")
+    first.arrays = store
+    first.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
+    second = BertScore(models["bert"], device="cpu")
+    second.arrays = store
+    monkeypatch.setattr(Pretrained, "load", lambda *_: pytest.fail("the model was loaded"))
+    assert all(second.align(OUTPUTS, REFERENCES))
+
+
+def test_idf_needs_the_data_set(models: dict[str, str]) -> None:
+    with pytest.raises(HarnessError, match=r"needs the references of the whole data set; expected fit\(\) before"):
+        BertScore(models["bert"], idf=True, device="cpu").align(OUTPUTS, REFERENCES)
+
+
+def test_other_metrics_have_none() -> None:
+    assert Bleu().align(["a"], [["a"]]) is None
