@@ -7,23 +7,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.report.page.packed import packed_floats, packed_json
 from harness.report.page.scores import digits, lower_is_better, score_names
 from harness.types import Array, Group, Study
 
+Rows = NDArray[np.intp]
+
 OWN = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
 """Columns of examples.parquet that are neither metadata nor scores."""
 
 
-def blocks(study: Study, group: Group, place: int, by: Sequence[str], most: int | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """(what is known of the group beforehand, its packed data by the name of the block)."""
+def blocks(
+    study: Study, group: Group, place: int, kept: Rows, by: Sequence[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """(what is known of the group beforehand, its packed data by the name of the block), of the rows that are kept."""
     frames = [run.examples for run in group.runs]
     frame = frames[0]
     names = score_names(group)
-    scores = {name: [_scores(one, name) for one in frames] for name in names}
     pair, main = first_view(group)
-    kept = chosen(scores[main], pair, len(frame), most) if main else np.arange(len(frame))[:most]
     fields = _fields(frame, names, by)
     info = {
         "dataset": group.dataset,
@@ -54,7 +57,7 @@ def blocks(study: Study, group: Group, place: int, by: Sequence[str], most: int 
         errors = {str(i): str(e) for i, e in enumerate(one["error"].iloc[kept]) if _text(e) is not None}
         outputs = {"output": [_text(text) for text in one["output"].iloc[kept]], "error": errors}
         data[f"outputs-{place}-{r}"] = packed_json(outputs)
-    data[f"scores-{place}"] = packed_floats([column[kept] for name in names for column in scores[name]])
+    data[f"scores-{place}"] = packed_floats([column[kept] for name in names for column in columns(group, name)])
     return info, data
 
 
@@ -76,16 +79,24 @@ def first_view(group: Group) -> tuple[list[int], str | None]:
     return [order[0], order[min(1, len(order) - 1)]], names[0]
 
 
-def chosen(columns: Sequence[Array], pair: Sequence[int], n: int, most: int | None) -> Any:
-    """Rows that are shown where there are too many for a page: half of them the biggest differences of the pair, half
-    evenly from the rest; in the data's order."""
+def kept_rows(group: Group, most: int | None) -> Rows:
+    """Which rows the page holds: all, or where there are too many, half of them the biggest differences of the first
+    view's pair and half evenly from the rest; in the data's order."""
+    n = len(group.runs[0].examples)
     if most is None or n <= most:
         return np.arange(n)
-    difference = np.nan_to_num(np.abs(columns[pair[0]] - columns[pair[1]]), nan=-1.0)
+    (a, b), score = first_view(group)
+    found = columns(group, score) if score else [np.zeros(n)] * len(group.runs)
+    difference = np.nan_to_num(np.abs(found[a] - found[b]), nan=-1.0)
     biggest = np.argsort(-difference, kind="stable")[: most // 2]
     rest = np.setdiff1d(np.arange(n), biggest)
     even = rest[np.linspace(0, len(rest) - 1, most - len(biggest)).round().astype(int)]
     return np.union1d(biggest, even)
+
+
+def columns(group: Group, score: str) -> list[Array]:
+    """A score of every row (n,), for each run."""
+    return [_scores(run.examples, score) for run in group.runs]
 
 
 def _scores(frame: Any, name: str) -> Array:
