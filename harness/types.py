@@ -275,6 +275,19 @@ class Study:
         return [run for group in self.groups for run in group.runs]
 
 
+@dataclass(frozen=True)
+class Figure:
+    """One picture of a study."""
+
+    name: str
+    """Different for every figure of a study, fit for a file name: `forest-wmt22`."""
+    title: str
+    caption: str
+    """What it shows and how to read it, as plain text."""
+    chart: Any
+    """An altair chart without a theme; `.to_dict()` is its Vega-Lite spec with the data in it."""
+
+
 class _Late:
     """A field that may be given as a function, which is called when the field is first read."""
 
