@@ -65,7 +65,9 @@ def report(
     try:
         atomic.write(target, page.encode())
     except OSError as error:
-        raise HarnessError(f"{target} cannot be written ({error.strerror or error}); expected a writable file") from None
+        raise HarnessError(
+            f"{target} cannot be written ({error.strerror or error}); expected a writable file"
+        ) from None
     return target
 
 
@@ -92,7 +94,15 @@ def page_of(
         matched, missing = aligned_rows(group, kept, alignments, progress)
         groups.append({**info, "unaligned": missing})
         blocks |= {**data, f"alignments-{place}": packed_json(matched)}
-    charts = {"figures": [responsive(figure.chart.to_dict()) for figure in figures], "light": LIGHT, "dark": DARK}
+    panels = [responsive(figure.chart.to_dict()) for figure in figures]
+    charts = {
+        "figures": [
+            {"name": figure.name, "legend": legend, "panels": parts}
+            for figure, (legend, parts) in zip(figures, panels, strict=True)
+        ],
+        "light": LIGHT,
+        "dark": DARK,
+    }
     blocks = {"index": packed_json({"groups": groups}), **blocks, "charts": packed_json(charts)}
     content = {
         "title": title or _title(found),
@@ -165,7 +175,9 @@ def _run(run: RunResult, found: Study, masked: dict[str, Any]) -> dict[str, Any]
         "label": found.labels[run.name],
         "name": run.name,
         "dataset": run.dataset,
-        "when": ", ".join(part for part in (f"{ended} UTC" if ended else "in memory", commit and f"commit {commit}") if part),
+        "when": ", ".join(
+            part for part in (f"{ended} UTC" if ended else "in memory", commit and f"commit {commit}") if part
+        ),
         "signatures": [(name, str(one.signature)) for name, one in run.statistics.items()],
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str) if manifest else "",
     }
@@ -189,12 +201,17 @@ def _commands(found: Study, by: Sequence[str]) -> list[str]:
 
 def aligned_rows(group: Group, kept: Any, n: int, progress: Progress) -> tuple[dict[str, Any], str]:
     """({run: {row: matches}} by their places in the page, why there are none)."""
-    metrics = [next((one.metric for one in run.statistics.values() if one.metric.name == "bertscore"), None) for run in group.runs]
+    metrics = [
+        next((one.metric for one in run.statistics.values() if one.metric.name == "bertscore"), None)
+        for run in group.runs
+    ]
     if n == 0 or not any(metrics):
         return {}, "" if n else "The report was made with --alignments 0."
     (a, b), main = examples.first_view(group)
     by = [name for name in dict.fromkeys((main, "bertscore")) if name]
-    rows = sorted({i for name in by for i in aligned.extremes([c[kept] for c in examples.columns(group, name)], (a, b), n)})
+    rows = sorted(
+        {i for name in by for i in aligned.extremes([c[kept] for c in examples.columns(group, name)], (a, b), n)}
+    )
     found: dict[str, Any] = {}
     with progress("aligning", len(rows) * len(group.runs)) as step:
         for r, (run, metric) in enumerate(zip(group.runs, metrics, strict=True)):

@@ -41,7 +41,11 @@ def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: bool) -
         "base-uri 'none'; form-action 'none'"
     )
     environment = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["visible"] = visible
     more = {"library": packed(vega.encode())} if charts else {}

@@ -41,7 +41,9 @@ def verdicts(group: Group, pairs: Sequence[Comparison], labels: Mapping[str, str
         found = leaders(group.runs, pairs, score)
         if found:
             by_leaders.setdefault((found[0], *sorted(found[1:])), []).append(score)
-    return [_best(tuple(labels[name] for name in names), scores, len(group.runs)) for names, scores in by_leaders.items()]
+    return [
+        _best(tuple(labels[name] for name in names), scores, len(group.runs)) for names, scores in by_leaders.items()
+    ]
 
 
 def _best(names: Sequence[str], scores: Sequence[str], of: int) -> str:

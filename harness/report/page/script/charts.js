@@ -16,13 +16,18 @@ async function drawChart(node) {
   const theme = isDark() ? "dark" : "light";
   if (node.dataset.theme === theme) return;
   node.dataset.theme = theme;
-  const found = await embed(node, structuredClone(figures[node.dataset.figure]), {
+  const { name, legend, panels } = figures[node.dataset.figure];
+  const options = {
     ast: true, renderer: "svg", defaultStyle: false, config: theme === "dark" ? dark : light, mode: "vega-lite",
-    actions: { export: true, source: false, compiled: false, editor: false }, downloadFileName: "figure",
-    tooltip: { disableDefaultStyle: true, theme: "page" },
-  });
-  node.setAttribute("data-drawn", "");
-  return found;
+    tooltip: { disableDefaultStyle: true, theme: "page" }, downloadFileName: name,
+  };
+  const actions = { export: true, source: false, compiled: false, editor: false };
+  const key = legend ? element("div", { class: "key" }) : null;
+  const grid = element("div", { class: "panels" }, ...panels.map((panel) => element("div", { class: "panel" + (panel.width === "container" ? " fluid" : "") })));
+  node.replaceChildren(...(key ? [key] : []), grid);
+  if (key) await embed(key, legend, { ...options, actions: false });
+  for (const [i, panel] of panels.entries()) await embed(grid.children[i], structuredClone(panel), { ...options, actions });
+  node.setAttribute("data-drawn", theme);
 }
 
 const inView = new Set();

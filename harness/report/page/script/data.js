@@ -64,7 +64,7 @@ class Group {
     return this.numbers.subarray(start, start + this.rows);
   }
 
-  score(score, run, row) {
+  scoreOf(score, run, row) {
     return this.column(score, run)[row];
   }
 

@@ -58,7 +58,7 @@ function figuresOf(row) {
   const byDifference = ["wins", "losses", "gap"].includes(state.sort);
   if (result.values && !byDifference) made.append(element("span", { class: "value" }, rounded(result.values[row], valueDigits())));
   if (state.s && state.a !== state.b) {
-    const value = of.score(state.s, state.a, row) - of.score(state.s, state.b, row);
+    const value = of.scoreOf(state.s, state.a, row) - of.scoreOf(state.s, state.b, row);
     const better = (of.about(state.s).lower ? -value : value) > 0;
     const kind = Number.isNaN(value) || value === 0 ? "even" : better ? "better" : "worse";
     made.append(element("span", { class: "difference " + kind }, signed(value, of.about(state.s).digits)));
