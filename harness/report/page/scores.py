@@ -101,7 +101,7 @@ def _cell(run: RunResult, name: str, places: int, best: Sequence[str], row: Any)
             f"{number(row.high, places)}]; {row.verdict}"
         )
     shown = number(score.estimate, places)
-    return Cell(shown, interval or (score.note or ""), score.estimate, run.name in best, mark, title)
+    return Cell(shown, interval or "no interval", score.estimate, run.name in best, mark, title)
 
 
 def count(group: Group) -> tuple[int, int]:

@@ -18,7 +18,7 @@ async function drawChart(node) {
   node.dataset.theme = theme;
   const { name, legend, panels } = figures[node.dataset.figure];
   const options = {
-    ast: true, renderer: "svg", defaultStyle: false, config: theme === "dark" ? dark : light, mode: "vega-lite",
+    ast: true, renderer: "svg", defaultStyle: false, config: { ...(theme === "dark" ? dark : light), font: getComputedStyle(document.body).fontFamily }, mode: "vega-lite",
     tooltip: { disableDefaultStyle: true, theme: "page" }, downloadFileName: name,
   };
   const actions = { export: true, source: false, compiled: false, editor: false };

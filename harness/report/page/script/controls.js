@@ -69,6 +69,10 @@ function refresh({ keep = false } = {}) {
 
 function listen() {
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  byId("more").addEventListener("click", () => {
+    const open = byId("controls").classList.toggle("open");
+    byId("more").setAttribute("aria-expanded", String(open));
+  });
   byId("q").addEventListener("input", () => { state.q = byId("q").value; refresh(); });
   byId("dataset").addEventListener("change", async () => {
     reset(Number(byId("dataset").value));

@@ -65,10 +65,10 @@ function facts(row) {
 }
 
 function toolbar() {
-  const made = element("div", { class: "marking", role: "radiogroup", "aria-label": "How outputs are marked" });
+  const made = element("div", { class: "marking", role: "group", "aria-label": "How outputs are marked" });
   VIEWS.forEach((view, i) => {
     if (view === "other" && state.a === state.b) return;
-    const button = element("button", { type: "button", role: "radio", "aria-checked": String(view === state.v), title: `${i + 1}` }, VIEW_NAMES[view][0]);
+    const button = element("button", { type: "button", "aria-pressed": String(view === state.v), title: `Key ${i + 1}` }, VIEW_NAMES[view][0]);
     button.addEventListener("click", () => mark(view));
     made.append(button);
   });
@@ -84,7 +84,7 @@ function mark(view) {
   state.v = view;
   const focused = document.activeElement && document.activeElement.closest(".marking");
   showDetail();
-  if (focused) byId("detail").querySelector(".marking [aria-checked=true]").focus();
+  if (focused) byId("detail").querySelector(".marking [aria-pressed=true]").focus();
   remember();
 }
 

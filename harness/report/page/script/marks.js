@@ -1,6 +1,6 @@
 // Texts with some of their characters marked.
 
-const SHOWN = 4000, SHOWN_SOURCE = 900, MARKED = 20000;
+const SHOWN = 4000, SHOWN_SOURCE = 420, MARKED = 20000;
 
 // The text with spans [{start, end, kind, title?, place?}] as elements; spans are in order and do not overlap.
 function marked(node, text, spans) {

@@ -19,7 +19,7 @@ function useTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   const said = { auto: "as the system has them", light: "light", dark: "dark" }[theme];
-  byId("theme").textContent = theme[0].toUpperCase() + theme.slice(1);
+  byId("theme").textContent = "\u25d0 " + theme[0].toUpperCase() + theme.slice(1);
   byId("theme").setAttribute("aria-label", "Colours: " + said);
   redrawCharts();
 }
