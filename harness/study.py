@@ -22,11 +22,13 @@ def study(
     seed: int = 12345,
     correction: str = "max-t",
     scores: Sequence[str] | None = None,
+    tests: bool = True,
     progress: Progress = silent,
 ) -> Study:
     """The runs by data set, with all pairs of each data set compared, and each run with the baseline.
 
-    Unlike in a comparison, a run may be alone on its data; then it is shown and nothing is tested.
+    Unlike in a comparison, a run may be alone on its data; then it is shown and nothing is tested, nor is anything
+    without `tests`, for views that show none.
     """
     chosen = None if scores is None else tuple(scores)
     options = family.Options(test, resamples, level, seed, "percentile", "two-sided", correction, chosen, False)
@@ -36,7 +38,7 @@ def study(
     if not loaded:
         raise HarnessError("no run given; expected at least 1")
     groups = grouped(loaded, base)
-    several = [group for group in groups if len(group.runs) > 1]
+    several = [group for group in groups if tests and len(group.runs) > 1]
     families = [[pairs_of(group) for group in several]]
     if base is not None:
         families.append([pairs_of(group, group.baseline) for group in several])

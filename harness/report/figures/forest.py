@@ -11,6 +11,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.figures.scales import fixed
 from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, interval, number, width_of
 
 Standings = dict[str, tuple[str, str]]
@@ -58,11 +59,11 @@ def draw(panels: Sequence[Panel], standings: Standings | None = None, width: flo
     room = width_of([row.system for row in panels[0].rows]) + 16
     across = columns(len(panels), width - room)
     size = max(90.0, (width - room - 18 * (across - 1)) / across)
-    charts = [_panel(panel, standings or {}, size, labels=i % across == 0) for i, panel in enumerate(panels)]
+    charts = [_panel(panel, standings or {}, size, width, i % across == 0) for i, panel in enumerate(panels)]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
 
 
-def _panel(panel: Panel, standings: Standings, width: float, labels: bool) -> Any:
+def _panel(panel: Panel, standings: Standings, width: float, whole: float, labels: bool) -> Any:
     places = digits([value for row in panel.rows for value in (row.estimate, row.low, row.high)])
     values = [
         {
@@ -90,11 +91,9 @@ def _panel(panel: Panel, standings: Standings, width: float, labels: bool) -> An
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
     colour: Any = alt.value(BETTER)
     shape: Any = alt.value("circle")
-    size: Any = alt.value(55)
+    size: Any = alt.value(45)
     if standings:
-        domain, looks = list(standings), list(standings.values())
-        colour = alt.Color("standing:N", scale=alt.Scale(domain=domain, range=[one for one, _ in looks]))
-        shape = alt.Shape("standing:N", scale=alt.Scale(domain=domain, range=[one for _, one in looks]))
+        colour, shape = fixed(standings, whole, "standing")
         size = alt.Size("size:Q", scale=None)
     tooltip = [alt.Tooltip("system:N", title="system"), alt.Tooltip("shown:N", title=title)]
     tooltip += [alt.Tooltip("interval:N", title="interval")]

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.figures.forest import VERDICTS
+from harness.report.figures.scales import fixed
 from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
 
 NUMBERS = 6
@@ -42,13 +43,14 @@ def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
     """A panel a score, each with its own order of systems, the best first."""
     count = len(panels[0].order)
     room = width_of(panels[0].order) + 16
-    step = 52 if count <= NUMBERS else max(11, min(24, (width - room) / count))
+    half = (width / 2 - room - 24) / count  # so that two stand side by side
+    step = 52.0 if count <= NUMBERS else min(24.0, half if half >= 14 else max(11.0, (width - room) / count))
     across = columns(len(panels), width, room + step * count + 24)
-    charts = [_panel(panel, step) for panel in panels]
+    charts = [_panel(panel, step, width) for panel in panels]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
 
 
-def _panel(panel: Panel, step: float) -> Any:
+def _panel(panel: Panel, step: float, width: float) -> Any:
     places = digits([cell.difference for cell in panel.cells])
     numbers = len(panel.order) <= NUMBERS
     values = [
@@ -80,15 +82,13 @@ def _panel(panel: Panel, step: float) -> Any:
             alt.Tooltip("p:N", title="p adj."),
         ],
     )
-    domain, looks = list(VERDICTS), list(VERDICTS.values())
-    colours = alt.Scale(domain=domain, range=[one for one, _ in looks])
-    shape = alt.Shape("verdict:N", scale=alt.Scale(domain=domain, range=[one for _, one in looks]))
+    colour, shape = fixed(VERDICTS, width)
     shade = base.mark_rect(opacity=0.22).encode(
         fill=alt.Fill("shade:N", scale=None)  # a colour itself; a scale, even one hidden, takes the others' legend away
     )
     above = {"yOffset": -height * 0.17} if numbers else {}
     symbols = base.mark_point(filled=True, opacity=1, size=min(80, (step * 0.55) ** 2), **above).encode(
-        color=alt.Color("verdict:N", scale=colours), shape=shape
+        color=colour, shape=shape
     )
     layers = [shade, symbols]
     if numbers:

@@ -1,0 +1,93 @@
+"""A score over two parameters of a sweep: a panel a score, a cell a run, the number in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
+
+
+@dataclass(frozen=True)
+class Cell:
+    across: str
+    down: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    best: bool
+    """Framed: the best run, or not distinguishable from it."""
+    system: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One score."""
+
+    score: str
+    cells: Sequence[Cell]
+    higher_is_better: bool = True
+
+
+def draw(
+    panels: Sequence[Panel], names: tuple[str, str], values: tuple[Sequence[str], Sequence[str]], width: float = WIDTH
+) -> Any:
+    """`names` and `values` of the two parameters, the one across first."""
+    across, down = values
+    room = width_of(down) + 40
+    step = max(14.0, min(62.0, (width - room) / len(across)))
+    beside = columns(len(panels), width, room + step * len(across) + 16)
+    charts = [_panel(panel, names, across, down, step) for panel in panels]
+    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=beside)
+
+
+def _panel(panel: Panel, names: tuple[str, str], across: Sequence[str], down: Sequence[str], step: float) -> Any:
+    known = [cell.estimate for cell in panel.cells if cell.estimate is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    places = digits(known)
+    rows = []
+    for cell in panel.cells:
+        part = 0.5 if cell.estimate is None or high == low else (cell.estimate - low) / (high - low)
+        light = part > 0.5 if panel.higher_is_better else part < 0.5
+        rows.append(
+            {
+                "across": cell.across,
+                "down": cell.down,
+                "estimate": cell.estimate,
+                "shown": number(cell.estimate, places),
+                "interval": interval(cell.low, cell.high, places),
+                "ink": "#111111" if light else "#ffffff",
+                "best": cell.best,
+                "system": cell.system,
+            }
+        )
+    plain = {"ticks": False, "domain": False, "grid": False}
+    x = alt.X("across:N", title=names[0], scale=alt.Scale(domain=list(across)), axis=alt.Axis(**plain, labelAngle=0))
+    y = alt.Y("down:N", title=names[1], scale=alt.Scale(domain=list(down)), axis=alt.Axis(**plain))
+    colour = alt.Color(
+        "estimate:Q",
+        scale=alt.Scale(scheme="cividis", domain=[low, high], reverse=not panel.higher_is_better),
+        legend=None,
+    )
+    tooltip = [
+        alt.Tooltip("system:N", title="run"),
+        alt.Tooltip("across:N", title=names[0]),
+        alt.Tooltip("down:N", title=names[1]),
+        alt.Tooltip("shown:N", title=panel.score),
+        alt.Tooltip("interval:N", title="interval"),
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y, tooltip=tooltip)
+    layers = [base.mark_rect(strokeWidth=1).encode(color=colour)]
+    if step >= 40:
+        layers.append(base.mark_text(fontSize=11).encode(text="shown:N", color=alt.Color("ink:N", scale=None)))
+    best = alt.Chart(alt.Data(values=[row for row in rows if row["best"]])).encode(x=x, y=y)
+    layers.append(best.mark_rect(style="frame", fillOpacity=0))
+    title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
+    return (
+        alt.layer(*layers)
+        .properties(width=alt.Step(step), height=alt.Step(min(step, 30)), title=alt.Title(title, fontSize=12))
+        .resolve_scale(color="independent")
+    )

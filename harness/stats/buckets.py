@@ -1,0 +1,146 @@
+"""Scores by bucket: the rows of a bucket are selected first, so that the score is that of the bucket as a corpus, with
+an interval from its own examples under the run's clusters and strata.
+
+>>> split = by_number([1, 2, 3, 10, 20, 30], bins=2)
+>>> split.labels, split.codes.tolist()
+(('1–3', '10–30'), [0, 0, 0, 1, 1, 1])
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.stats import intervals
+from harness.stats.resampling import Design
+from harness.types import Advance, RunResult, Score, nothing
+
+BINS = 5
+"""Of numbers, with as many examples in each as ties permit."""
+IN_A_BIN = 20
+"""Examples that a bin of numbers should have at least."""
+VALUES = 8
+"""Values of a field that have a bucket of their own where there are more than a dozen; the rest is `other`."""
+DOZEN = 12
+LEAST = 5
+"""Units (examples, clusters) of a bucket below which it has no interval: it would say little."""
+NONE = "(none)"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which bucket each row is in."""
+
+    labels: tuple[str, ...]
+    codes: NDArray[np.int64]
+    """(n,)"""
+    ordered: bool
+    """Whether the buckets have an order, as numbers have."""
+
+
+@dataclass(frozen=True)
+class Bucketed:
+    """One score of one bucket."""
+
+    bucket: int
+    n: int
+    """Rows that have a score."""
+    units: int
+    score: Score
+
+
+def by_number(values: Sequence[Any], bins: int | None = None) -> Split:
+    """Bins of numbers with about the same count; labels say the smallest and the largest value in each."""
+    numbers = np.array([np.nan if is_missing(value) else float(value) for value in values])
+    known = ~np.isnan(numbers)
+    some = numbers[known]
+    count = bins or max(2, min(BINS, len(some) // IN_A_BIN))
+    inner = np.unique(np.quantile(some, np.arange(1, count) / count)) if len(some) else np.empty(0)
+    found = np.where(known, np.searchsorted(inner, numbers, side="left"), -1)
+    filled = np.unique(found[known])
+    codes = np.where(known, np.searchsorted(filled, found), len(filled))
+    labels = [_range(some[found[known] == one]) for one in filled]
+    return Split((*labels, *([NONE] if not known.all() else [])), codes.astype(np.int64), True)
+
+
+def _range(values: NDArray[np.float64]) -> str:
+    low, high = (f"{end:,.0f}" if end == round(end) else f"{end:.4g}" for end in (values.min(), values.max()))
+    return low if low == high else f"{low}–{high}"
+
+
+def by_value(values: Sequence[Any], most: int = VALUES) -> Split:
+    """A bucket for each value, the most frequent first (numbers in their order); where there are many, `other` last."""
+    names = [_name(value) for value in values]
+    counts = Counter(names)
+    ranked = sorted(counts, key=lambda name: (-counts[name], name))
+    numbers = {name: value for name, value in zip(names, values, strict=True) if is_number(value)}
+    if len(counts) > DOZEN:
+        rest = ranked[most:]
+        ranked = [*ranked[:most], f"other ({len(rest)} values)"]
+        place = {name: i for i, name in enumerate(ranked[:most])}
+        return Split(tuple(ranked), np.array([place.get(name, most) for name in names]), False)
+    ordered = len(numbers) >= len(counts) - (NONE in counts)
+    if ordered:
+        ranked = sorted(counts, key=lambda name: (name not in numbers, numbers.get(name, 0)))
+    place = {name: i for i, name in enumerate(ranked)}
+    return Split(tuple(ranked), np.array([place[name] for name in names]), ordered)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and not is_missing(value)
+
+
+def is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and bool(value != value))
+
+
+def _name(value: Any) -> str:
+    if is_missing(value):
+        return NONE
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else f"{value}"
+
+
+def scores(
+    run: RunResult,
+    split: Split,
+    names: Sequence[str],
+    resamples: int = 2_000,
+    level: float = 0.95,
+    seed: int = 12345,
+    advance: Advance = nothing,
+) -> list[Bucketed]:
+    """These scores of the run in each bucket that has an example, with percentile intervals."""
+    wanted = [one for one in run.statistics.values() if set(one.metric.score_names) & set(names)]
+    design = Design.of_run(run)
+    found = []
+    for bucket in range(len(split.labels)):
+        inside = split.codes == bucket
+        advance(1)
+        if not inside.any():
+            continue
+        part = design.kept(inside)
+        some = [replace(one, rows=one.rows[inside]) for one in wanted]
+        enough = resamples if part.units >= LEAST else 0
+        of_bucket = intervals.scores(some, part, enough, level, "percentile", seed)
+        for one in some:
+            scored = ~np.isnan(one.rows).any(axis=1)
+            units = len(np.unique(part.members[scored]))
+            for name in one.metric.score_names:
+                if name in names:
+                    score = of_bucket[name]
+                    if units < LEAST:
+                        score = replace(score, low=None, high=None, note=f"{units} {part.label}: no interval")
+                    found.append(Bucketed(bucket, int(scored.sum()), units, score))
+    return found

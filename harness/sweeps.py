@@ -1,0 +1,87 @@
+"""Which parameters a sweep varied: what differs between the configs of runs on the same data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.types import RunResult
+
+PARTS = ("system", "postprocess")
+"""Parts of a config that decide the outputs; what else differs (names, folders, tracking) does not."""
+INCIDENTAL = ("_target_", "name", "step", "series")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value of the config that is not the same in all runs."""
+
+    name: str
+    values: tuple[Any, ...]
+    """Of each run; numbers, or texts."""
+    also: tuple[str, ...] = ()
+    """Others that change whenever it does, and only then."""
+
+    @property
+    def numeric(self) -> bool:
+        return all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
+
+    @property
+    def levels(self) -> list[Any]:
+        """Its values, each once, numbers in their order."""
+        found = list(dict.fromkeys(self.values))
+        return sorted(found) if self.numeric else found
+
+
+def parameters(runs: Sequence[RunResult]) -> list[Parameter]:
+    """What differs between the runs' configs, in the configs' order; nothing where a run has no config.
+
+    Runs of systems of different kinds have `system` as a parameter, and beside it only what all of them have.
+    """
+    configs = [run.manifest.get("config") for run in runs]
+    if len(runs) < 2 or not all(configs):
+        return []
+    flat = [dict(_flat({part: config.get(part) for part in PARTS})) for config in configs if config]
+    shared = [key for key in flat[0] if all(key in one for one in flat)]
+    found: dict[str, tuple[Any, ...]] = {}
+    if len({one.get("system._target_") for one in flat}) > 1:
+        found["system"] = tuple(run.system for run in runs)
+    for key in shared:
+        values = tuple(_plain(one[key]) for one in flat)
+        if len(set(map(repr, values))) > 1 and key.rpartition(".")[2] not in INCIDENTAL:
+            found[key] = values
+    return _merged(found)
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """(path, value) of what a config holds."""
+    found: list[tuple[str, Any]] = []
+    for key, one in value.items():
+        path = f"{prefix}{key}"
+        found += _flat(one, f"{path}.") if isinstance(one, Mapping) and one else [(path, one)]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and texts as they are, the rest as JSON."""
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        return value
+    return "none" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _merged(found: Mapping[str, tuple[Any, ...]]) -> list[Parameter]:
+    """Parameters that always change together are one."""
+    merged: dict[tuple[int, ...], list[str]] = {}
+    for key, values in found.items():
+        known: dict[str, int] = {}
+        pattern = tuple(known.setdefault(repr(value), len(known)) for value in values)
+        merged.setdefault(pattern, []).append(key)
+    names = [key.removeprefix("system.") for key in found]
+    short = {key: name if names.count(name) == 1 else key for key, name in zip(found, names, strict=True)}
+    parameters = []
+    for keys in merged.values():
+        main = next((key for key in keys if Parameter(key, found[key]).numeric), keys[0])
+        parameters.append(Parameter(short[main], found[main], tuple(short[key] for key in keys if key != main)))
+    return parameters
