@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from harness.store.arrays import ArrayStore
 from harness.study import study
 from harness.types import Group, HarnessError, Metric, Progress, RunResult, Study
 
+LENGTHS = ("source_length", "reference_length", "output_length")
+"""Fields to draw scores by that every data set has."""
 ALIGNMENTS = 20
 """Examples of each data set that come with BERTScore's alignment, unless asked for otherwise."""
 
@@ -60,8 +63,8 @@ def report(
     target = Path(path)
     if not target.parent.is_dir():
         raise HarnessError(f"{target}: there is no folder {target.parent}; expected one that is there")
-    found = study(runs, baseline, test, resamples, level, seed, correction, scores, progress)
-    page = page_of(found, title, by, alignments, max_examples, progress)
+    found = study(runs, baseline, test, resamples, level, seed, correction, scores, progress=progress)
+    page = page_of(found if scores is None else _only(found, scores), title, by, alignments, max_examples, progress)
     try:
         atomic.write(target, page.encode())
     except OSError as error:
@@ -121,10 +124,28 @@ def page_of(
     return build(content, blocks, bool(figures))
 
 
+def _only(found: Study, scores: Sequence[str]) -> Study:
+    """The study with these headline scores and their sub-scores."""
+
+    def reduced(run: RunResult) -> RunResult:
+        kept = {name: score for name, score in run.scores.items() if name.partition(".")[0] in scores}
+        if not kept:
+            raise HarnessError(f"{run.name} has none of the scores {', '.join(scores)}; found: {', '.join(run.scores)}")
+        gone = [name for name in run.scores if name not in kept and name in run.examples]
+        return replace(run, scores=kept, examples=run.examples.drop(columns=gone))
+
+    groups = []
+    for group in found.groups:
+        runs = tuple(reduced(run) for run in group.runs)
+        base = next((one for one, run in zip(runs, group.runs, strict=True) if run is group.baseline), None)
+        groups.append(replace(group, runs=runs, baseline=base))
+    return replace(found, groups=tuple(groups))
+
+
 def _check_fields(found: Study, by: Sequence[str]) -> None:
     columns = {str(column) for run in found.runs for column in run.examples.columns}
     for field in by:
-        if field not in columns:
+        if field not in columns and field not in LENGTHS:
             known = [name for name in columns if name not in examples.OWN and name not in found.runs[0].scores]
             raise HarnessError(
                 f"--by {field}: no run has that field{config.nearest(field, known)}; "

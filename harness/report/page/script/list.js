@@ -79,7 +79,7 @@ function choose(row, open = false) {
 function move(by) {
   if (!result.rows.length) return;
   const place = result.rows.indexOf(state.row);
-  const next = place < 0 ? (by > 0 ? 0 : result.rows.length - 1) : Math.min(Math.max(place + by, 0), result.rows.length - 1);
+  const next = place < 0 && by !== Infinity ? 0 : Math.min(Math.max(place + by, 0), result.rows.length - 1);
   choose(result.rows[next]);
 }
 
