@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "power", "rankings", "report",
+    "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "plot", "power", "rankings",
+    "report",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from harness.api import best, compare, evaluate, load_run, power
+    from harness.figures import plot
     from harness.reports import report
     from harness.stats.ranking import rankings
     from harness.types import HarnessError, Metric
@@ -27,6 +29,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     places = {"HarnessError": "harness.types", "Metric": "harness.types", "rankings": "harness.stats.ranking"}
+    places["plot"] = "harness.figures"
     places["report"] = "harness.reports"
     if name in __all__:
         return getattr(importlib.import_module(places.get(name, "harness.api")), name)

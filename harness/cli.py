@@ -17,6 +17,7 @@ EPILOG = """examples
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
   harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
+  harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
 
@@ -63,7 +64,7 @@ def _main(arguments: list[str]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.commands import best, cache, compare, power, report, score, ui
+    from harness.commands import best, cache, compare, plot, power, report, score, ui
 
     parser = argparse.ArgumentParser(
         prog="harness",
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, compare, power, best, report, cache, ui):  # each says its options
+    for command in (score, compare, power, best, plot, report, cache, ui):  # each says its options
         command.add(commands)
     return parser
 

@@ -25,7 +25,7 @@ from harness.runner import SHARED
 from harness.store import atomic
 from harness.store.arrays import ArrayStore
 from harness.study import study
-from harness.types import Group, HarnessError, Metric, Progress, RunResult, Study
+from harness.types import Figure, Group, HarnessError, Metric, Progress, RunResult, Study
 
 LENGTHS = ("source_length", "reference_length", "output_length")
 """Fields to draw scores by that every data set has."""
@@ -113,7 +113,7 @@ def page_of(
         "about": _about(found),
         "tables": tables(found),
         "note": _note(found),
-        "figures": figures,
+        "figures": [{"title": one.title, "caption": one.caption, "tab": tab} for one, tab in zip(figures, _tabs(found, figures), strict=True)],
         "runs": [_run(run, found, masked) for run, masked in zip(runs, configs, strict=True)],
         "several": len(found.groups) > 1,
         "configured": any(configs),
@@ -151,6 +151,13 @@ def _check_fields(found: Study, by: Sequence[str]) -> None:
                 f"--by {field}: no run has that field{config.nearest(field, known)}; "
                 f"expected one of {', '.join(sorted(known)) or 'none: the data has no metadata'}"
             )
+
+
+def _tabs(found: Study, figures: Sequence[Figure]) -> list[str]:
+    """What figures are called where one is chosen: without the data set where there is one only."""
+    if len(found.groups) > 1:
+        return [figure.title for figure in figures]
+    return [figure.title.removesuffix(f" on {plain(found.groups[0].dataset)}") for figure in figures]
 
 
 def _title(found: Study) -> str:

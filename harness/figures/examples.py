@@ -90,9 +90,9 @@ def bucket_figures(view: View, fields: Sequence[str], progress: Progress) -> Ite
     runs = view.some(MOST)
     chosen = list(dict.fromkeys(fields)) or [*_lengths(runs), *_fields(runs)]
     names = slugs(chosen)
-    with progress("buckets", len(chosen) * len(runs)) as step:
-        for field, slug in zip(chosen, names, strict=True):
-            title, unit, splits = _split(runs, field)
+    split = [_split(runs, field) for field in chosen]
+    with progress("buckets", sum(len(splits[0].labels) for _, _, splits in split)) as step:
+        for field, slug, (title, unit, splits) in zip(chosen, names, split, strict=True):
             yield _bucket_figure(view, runs, field, slug, title, unit, splits, step)
 
 
@@ -108,15 +108,12 @@ def _bucket_figure(
 ) -> Figure:
     study = view.study
     points: dict[str, list[drawn.Point]] = {score: [] for score in view.scores}
-    small = False
-    for run, split in zip(runs, splits, strict=True):
-        resamples = min(study.resamples, RESAMPLES)
-        for one in buckets.scores(run, split, view.scores, resamples, study.level, study.seed):
-            score = one.score
-            small |= score.low is None
-            point = drawn.Point(view.labels[run.name], one.bucket, score.estimate, score.low, score.high, one.n)
-            points[score.name].append(point)
-        step.advance(1)
+    resamples = min(study.resamples, RESAMPLES)
+    found = buckets.scores(runs, splits, view.scores, resamples, study.level, study.seed, step.advance)
+    for one in found:
+        label = view.labels[runs[one.run].name]
+        points[one.score].append(drawn.Point(label, one.bucket, one.estimate, one.low, one.high, one.n))
+    small = any(one.low is None for one in found)
     own = field == "output_length"
     counts = None if own else np.bincount(splits[0].codes, minlength=len(splits[0].labels)).tolist()
     panels = [drawn.Panel(plain(score), some, view.higher(score)) for score, some in points.items() if some]

@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.stats import intervals
-from harness.stats.resampling import Design
-from harness.types import Advance, RunResult, Score, nothing
+from harness.stats.resampling import Design, Sample, quiet_single_thread, replicates
+from harness.types import Advance, Array, RunResult, nothing
 
 BINS = 5
 """Of numbers, with as many examples in each as ties permit."""
@@ -46,13 +46,17 @@ class Split:
 
 @dataclass(frozen=True)
 class Bucketed:
-    """One score of one bucket."""
+    """One score of one run in one bucket."""
 
+    run: int
     bucket: int
+    score: str
     n: int
     """Rows that have a score."""
-    units: int
-    score: Score
+    estimate: float | None
+    low: float | None
+    high: float | None
+    """None where the bucket has fewer than `LEAST` units."""
 
 
 def by_number(values: Sequence[Any], bins: int | None = None) -> Split:
@@ -113,34 +117,52 @@ def _name(value: Any) -> str:
 
 
 def scores(
-    run: RunResult,
-    split: Split,
+    runs: Sequence[RunResult],
+    splits: Sequence[Split],
     names: Sequence[str],
     resamples: int = 2_000,
     level: float = 0.95,
     seed: int = 12345,
     advance: Advance = nothing,
 ) -> list[Bucketed]:
-    """These scores of the run in each bucket that has an example, with percentile intervals."""
-    wanted = [one for one in run.statistics.values() if set(one.metric.score_names) & set(names)]
-    design = Design.of_run(run)
-    found = []
-    for bucket in range(len(split.labels)):
-        inside = split.codes == bucket
+    """These scores of the runs, each with its split, in every bucket that has an example, with percentile intervals.
+
+    All that is scored on the same examples shares its draws. `advance` is told of every bucket done.
+    """
+    designs = [Design.of_run(run) for run in runs]
+    parts = [
+        (i, one, ~np.isnan(one.rows).any(axis=1))
+        for i, run in enumerate(runs)
+        for one in run.statistics.values()
+        if set(one.metric.score_names) & set(names)
+    ]
+    found: list[Bucketed] = []
+    for bucket in range(len(splits[0].labels)):
+        together: dict[tuple[bytes, object], list[tuple[int, Sample]]] = {}
+        for i, one, scored in parts:
+            keep = scored & (splits[i].codes == bucket)
+            if keep.any():
+                same = together.setdefault((keep.tobytes(), (runs[i].cluster, runs[i].strata)), [])
+                design = same[0][1].design if same else designs[i].kept(keep)
+                same.append((i, Sample(one.metric, one.rows[keep], design)))
+        for (kept, _), same in together.items():
+            bounds = _bounds([sample for _, sample in same], resamples, level, seed)
+            for (i, sample), (estimates, low, high) in zip(same, bounds, strict=True):
+                for j, name in enumerate(sample.metric.score_names):
+                    if name in names:
+                        three = (intervals.number(one[j]) for one in (estimates, low, high))
+                        found.append(Bucketed(i, bucket, name, sum(kept), *three))
         advance(1)
-        if not inside.any():
-            continue
-        part = design.kept(inside)
-        some = [replace(one, rows=one.rows[inside]) for one in wanted]
-        enough = resamples if part.units >= LEAST else 0
-        of_bucket = intervals.scores(some, part, enough, level, "percentile", seed)
-        for one in some:
-            scored = ~np.isnan(one.rows).any(axis=1)
-            units = len(np.unique(part.members[scored]))
-            for name in one.metric.score_names:
-                if name in names:
-                    score = of_bucket[name]
-                    if units < LEAST:
-                        score = replace(score, low=None, high=None, note=f"{units} {part.label}: no interval")
-                    found.append(Bucketed(bucket, int(scored.sum()), units, score))
     return found
+
+
+def _bounds(samples: Sequence[Sample], resamples: int, level: float, seed: int) -> list[tuple[Array, Array, Array]]:
+    """(estimates, low, high), each (s,), of samples of one design, as a run of these examples alone would have them."""
+    with quiet_single_thread():
+        estimates = [sample.estimate() for sample in samples]
+    if samples[0].design.units < LEAST or not resamples:
+        return [(one, np.full_like(one, np.nan), np.full_like(one, np.nan)) for one in estimates]
+    drawn = replicates(samples, resamples, seed, "intervals")
+    with quiet_single_thread():
+        ends = [intervals.interval(r, one, level, "percentile") for r, one in zip(drawn, estimates, strict=True)]
+    return [(one, *pair) for one, pair in zip(estimates, ends, strict=True)]

@@ -13,6 +13,11 @@ import altair as alt
 from harness.report.figures.scales import systems
 from harness.report.figures.theme import WIDTH, columns, digits, interval, number
 
+NUMBERS = (
+    "abs(datum.value) >= 10000 ? format(datum.value, '~s') : "
+    "abs(datum.value) < 0.001 && datum.value != 0 ? format(datum.value, '~e') : format(datum.value, '~r')"
+)
+"""10k, 500, 0.1, 1e-5."""
 FEW = 30
 """Points of a series up to which each is marked."""
 
@@ -78,7 +83,8 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
     steps = [point.x for point in panel.points]
     log = {"type": "log"} if spans_decades(steps) else {"zero": False}
-    numbers = {"format": "~g" if max(map(abs, steps)) < 1e4 else "~s", "tickCount": max(3, int(width // 60))}
+    few = {"values": sorted(set(steps))} if log.get("type") and len(set(steps)) <= width // 35 else {}
+    numbers = {"labelExpr": NUMBERS, "tickCount": max(3, int(width // 60)), **few}
     colour, shape = systems(names, whole, "series")
     base = alt.Chart(alt.Data(values=values)).encode(
         x=alt.X(

@@ -10,6 +10,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.figures.scales import SIGNED
 from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, number
 
 LEAST = 140
@@ -76,12 +77,11 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         for bar in panel.bars
     ]
     tick = _tick(panel.reach)
-    sign = "datum.value == 0 ? '0' : format(datum.value, '+~r')"
     x = alt.X(
         "low:Q",
         title=f"difference in {panel.score}",
         scale=alt.Scale(domain=[-panel.reach, panel.reach], nice=False),
-        axis=alt.Axis(grid=False, labelExpr=sign, values=[-tick, 0, tick]),
+        axis=alt.Axis(grid=False, labelExpr=SIGNED, values=[-tick, 0, tick]),
     )
     y = alt.Y(
         "from:Q",

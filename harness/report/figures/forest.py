@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.figures.scales import fixed
+from harness.report.figures.scales import SIGNED, fixed
 from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, interval, number, width_of
 
 Standings = dict[str, tuple[str, str]]
@@ -86,7 +86,7 @@ def _panel(panel: Panel, standings: Standings, width: float, whole: float, label
     axis = alt.Axis(grid=False, ticks=False, domain=False, **beside)
     y = alt.Y("system:N", scale=alt.Scale(domain=order), title=None, axis=axis)
     scale = alt.Scale(zero=False, padding=8)
-    sign = {"format": "+", "labelExpr": "datum.value == 0 ? '0' : datum.label"} if panel.signed else {}
+    sign = {"labelExpr": SIGNED} if panel.signed else {}
     ticks = alt.Axis(tickCount=max(2, int(width // 50)), domain=False, **sign)
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
     colour: Any = alt.value(BETTER)

@@ -10,6 +10,9 @@ import altair as alt
 
 from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
 
+NUMBER = 42
+"""Width of a cell that has room for its number."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -38,7 +41,8 @@ def draw(
     """`names` and `values` of the two parameters, the one across first."""
     across, down = values
     room = width_of(down) + 40
-    step = max(14.0, min(62.0, (width - room) / len(across)))
+    half = (width / 2 - room - 20) / len(across)  # so that two stand side by side
+    step = min(62.0, half if half >= NUMBER else max(14.0, (width - room) / len(across)))
     beside = columns(len(panels), width, room + step * len(across) + 16)
     charts = [_panel(panel, names, across, down, step) for panel in panels]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=beside)
@@ -81,7 +85,7 @@ def _panel(panel: Panel, names: tuple[str, str], across: Sequence[str], down: Se
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y, tooltip=tooltip)
     layers = [base.mark_rect(strokeWidth=1).encode(color=colour)]
-    if step >= 40:
+    if step >= NUMBER:
         layers.append(base.mark_text(fontSize=11).encode(text="shown:N", color=alt.Color("ink:N", scale=None)))
     best = alt.Chart(alt.Data(values=[row for row in rows if row["best"]])).encode(x=x, y=y)
     layers.append(best.mark_rect(style="frame", fillOpacity=0))

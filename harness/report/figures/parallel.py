@@ -43,7 +43,7 @@ class Panel:
 
 
 def draw(panels: Sequence[Panel], axes: Sequence[Axis], width: float = WIDTH) -> Any:
-    across = columns(len(panels), width, 75 * (len(axes) + 1))
+    across = columns(len(panels), width, 95 * (len(axes) + 1))
     size = max(160.0, (width - 40 * across) / across)
     charts = [_panel(panel, axes, size) for panel in panels]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
@@ -106,8 +106,10 @@ def _panel(panel: Panel, axes: Sequence[Axis], width: float) -> Any:
     marks = [{"axis": name, "place": place, "label": label} for name, place, label in ticks]
     labels = alt.Chart(alt.Data(values=marks)).encode(x=x, y=y)
     dots = labels.mark_tick(orient="horizontal", size=8, thickness=1.5, color=NEUTRAL)
-    text = labels.mark_text(style="number", align="left", dx=6, fontSize=10).encode(text="label:N")
+    beside = {"align": "left", "dx": 7, "fontSize": 11}
+    halo = labels.mark_text(style="halo", **beside).encode(text="label:N")
+    text = labels.mark_text(style="number", **beside).encode(text="label:N")
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better, so turned round)"
-    return alt.layer(rest, best, dots, text).properties(
-        width=round(width), height=190, title=alt.Title(title, fontSize=12)
+    return alt.layer(rest, best, dots, halo, text).properties(
+        width=round(width), height=200, title=alt.Title(title, fontSize=12)
     )

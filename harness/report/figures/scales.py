@@ -10,6 +10,9 @@ import altair as alt
 
 from harness.report.figures.theme import SHAPES, WIDTH, width_of
 
+SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+~r')"
+"""Labels of an axis of differences: +20, 0, −0.05."""
+
 
 def systems(names: Sequence[str], width: float = WIDTH, field: str = "system") -> tuple[Any, Any]:
     """(colour, shape) of the names, in one legend; alone, a name needs none."""
@@ -31,4 +34,4 @@ def fixed(looks: Mapping[str, tuple[str, str]], width: float = WIDTH, field: str
 
 def _legend(names: Sequence[str], width: float) -> Any:
     """As many columns as fit."""
-    return alt.Legend(columns=max(1, min(len(names), int(width // (width_of(names) + 34)))))
+    return alt.Legend(columns=max(1, min(len(names), int(width // (width_of(names) + 34)))), symbolOpacity=1)

@@ -19,14 +19,14 @@ BETTER, WORSE, NEUTRAL = "#2b83ba", "#d7641c", "#8f8f8f"
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right"]
 
 
-def _config(ink: str, quiet: str, grid: str, palette: Sequence[str]) -> dict[str, Any]:
+def _config(ink: str, quiet: str, grid: str, paper: str, palette: Sequence[str]) -> dict[str, Any]:
     axis = {
         "labelColor": ink, "titleColor": ink, "domainColor": quiet, "tickColor": quiet, "gridColor": grid,
         "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "tickSize": 4, "labelPadding": 3,
         "labelLimit": 220, "titlePadding": 6, "gridWidth": 0.75,
     }  # fmt: skip
     return {
-        "background": None,
+        "background": "transparent",
         "font": FONT,
         "padding": 4,
         "view": {"stroke": None},
@@ -45,6 +45,7 @@ def _config(ink: str, quiet: str, grid: str, palette: Sequence[str]) -> dict[str
             "frame": {"color": ink, "stroke": ink, "strokeWidth": 1.5, "fill": None},
             "note": {"color": quiet, "fontSize": 11},
             "number": {"color": ink, "fontSize": 11},
+            "halo": {"stroke": paper, "strokeWidth": 4, "strokeJoin": "round", "color": paper, "opacity": 0.9},
             "mean": {"color": ink, "strokeWidth": 1.5},
             "blank": {"fill": grid, "opacity": 0.5},
         },
@@ -52,16 +53,16 @@ def _config(ink: str, quiet: str, grid: str, palette: Sequence[str]) -> dict[str
 
 
 LIGHT = _config(
-    "#222222", "#6e6e6e", "#e4e4e4",
+    "#222222", "#6e6e6e", "#e4e4e4", "#ffffff",
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959", "#8a7a00"],
 )  # fmt: skip
 DARK = _config(
-    "#e6e6e6", "#a3a3a3", "#3a3a3a",
+    "#e6e6e6", "#a3a3a3", "#3a3a3a", "#1a1a1a",
     ["#56b4e9", "#e8823a", "#2fc29a", "#dd9bc0", "#f0b732", "#8fa8ff", "#b8b8b8", "#d6cb52"],
 )  # fmt: skip
 
 
-def themed(chart: Any, dark: bool = False, background: str | None = None) -> Any:
+def themed(chart: Any, dark: bool = False, background: str = "transparent") -> Any:
     """The chart with the theme in it, to be shown or saved as it is."""
     copy = chart.copy(deep=False)
     copy.config = {**(DARK if dark else LIGHT), "background": background}

@@ -32,7 +32,35 @@ async function drawChart(node) {
 
 const inView = new Set();
 
+// One picture at a time, chosen above.
+function showFigure(place, focus = false) {
+  document.querySelectorAll("#tabs button").forEach((tab, i) => {
+    tab.setAttribute("aria-selected", String(i === place));
+    tab.tabIndex = i === place ? 0 : -1;
+    if (i === place && focus) tab.focus();
+  });
+  document.querySelectorAll("figure").forEach((figure, i) => { figure.hidden = i !== place; });
+}
+
+function watchTabs() {
+  const figures = [...document.querySelectorAll("figure")];
+  if (figures.length < 2) return;
+  byId("tabs").append(...figures.map((figure, i) => {
+    const tab = element("button", { type: "button", role: "tab", id: "tab-" + i, "aria-controls": figure.id }, isolated(figure.dataset.tab));
+    figure.setAttribute("role", "tabpanel");
+    figure.setAttribute("aria-labelledby", tab.id);
+    tab.addEventListener("click", () => showFigure(i));
+    tab.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (by) { showFigure((i + by + figures.length) % figures.length, true); event.preventDefault(); }
+    });
+    return tab;
+  }));
+  showFigure(0);
+}
+
 function watchCharts() {
+  watchTabs();
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (isIntersecting) { inView.add(target); drawChart(target); }
