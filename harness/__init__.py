@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "plot", "power", "rankings",
-    "report",
+    "report", "table",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.figures import plot
     from harness.reports import report
     from harness.stats.ranking import rankings
+    from harness.tables import table
     from harness.types import HarnessError, Metric
 
 
@@ -29,8 +30,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     places = {"HarnessError": "harness.types", "Metric": "harness.types", "rankings": "harness.stats.ranking"}
-    places["plot"] = "harness.figures"
-    places["report"] = "harness.reports"
+    places |= {"plot": "harness.figures", "report": "harness.reports", "table": "harness.tables"}
     if name in __all__:
         return getattr(importlib.import_module(places.get(name, "harness.api")), name)
     raise AttributeError(f"module 'harness' has no attribute {name!r}")

@@ -15,6 +15,7 @@ EPILOG = """examples
   harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
+  harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
   harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
@@ -64,7 +65,7 @@ def _main(arguments: list[str]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.commands import best, cache, compare, plot, power, report, score, ui
+    from harness.commands import best, cache, compare, plot, power, report, score, table, ui
 
     parser = argparse.ArgumentParser(
         prog="harness",
@@ -77,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, compare, power, best, plot, report, cache, ui):  # each says its options
+    for command in (score, compare, table, power, best, plot, report, cache, ui):  # each says its options
         command.add(commands)
     return parser
 

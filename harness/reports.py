@@ -157,6 +157,8 @@ def _tabs(found: Study, figures: Sequence[Figure]) -> list[str]:
     """What figures are called where one is chosen: without the data set where there is one only."""
     if len(found.groups) > 1:
         return [figure.title for figure in figures]
+    from harness.report.figures.theme import plain
+
     return [figure.title.removesuffix(f" on {plain(found.groups[0].dataset)}") for figure in figures]
 
 

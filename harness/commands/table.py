@@ -1,0 +1,63 @@
+"""`harness table RUN…`: a results table for a paper."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from harness.commands import RUN, resampling, settings
+
+SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
+
+
+def add(commands: Any) -> None:
+    table = commands.add_parser(
+        "table",
+        help="a results table for a paper: Markdown, LaTeX or CSV",
+        description="Systems as rows, scores as columns, data sets as groups. Bold: the best with all that the "
+        "adjusted tests cannot tell apart from it. With --baseline: † significantly better, ‡ worse.",
+    )
+    table.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
+    table.add_argument(
+        "--format", choices=("markdown", "latex", "csv"), help="(default: what FILE ends in, else markdown)"
+    )
+    table.add_argument("--baseline", metavar="RUN", help="mark what is significantly better or worse than this run")
+    table.add_argument(
+        "--interval", choices=("bounds", "plus-minus", "none"), default="bounds", help="(default: %(default)s)"
+    )
+    table.add_argument("--digits", type=int, metavar="N", help="after the point (default: 2 out of 100, 4 out of 1)")
+    table.add_argument("--caption", metavar="LATEX", help="of the LaTeX table")
+    table.add_argument("--label", metavar="KEY", help="of the LaTeX table (default: tab:scores)")
+    table.add_argument("-o", "--output", metavar="FILE", help="write it there, not to standard output")
+    table.add_argument(
+        "--test", choices=("bootstrap", "randomization"), default="bootstrap", help="(default: %(default)s)"
+    )
+    table.add_argument(
+        "--correction",
+        choices=("max-t", "holm", "bh", "none"),
+        default="max-t",
+        help="of p-values over scores, systems and data sets (default: %(default)s)",
+    )
+    resampling(table)
+    table.set_defaults(call=call, parser=table)
+
+
+def call(options: Any) -> None:
+    from pathlib import Path
+
+    from harness.tables import table
+    from harness.types import HarnessError
+
+    file = Path(options.output) if options.output else None
+    form = options.format or SUFFIXES.get(file.suffix if file else "", "markdown")
+    if form != "latex" and (options.caption is not None or options.label is not None):
+        options.parser.error("--caption and --label: expected them with --format latex")
+    chosen = ("interval", "digits", "caption", "label", "test", "correction")
+    text = table(options.runs, form, options.baseline, options.score, **settings(options, *chosen))
+    if file is None:
+        sys.stdout.write(text)
+        return
+    try:
+        file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise HarnessError(f"{file}: {error.strerror or error}; expected a file that can be written") from None

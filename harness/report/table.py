@@ -1,0 +1,160 @@
+"""What stands in which cell of a results table: systems as rows, scores as columns, data sets as groups of rows.
+
+Bold is decided by tests, not by eye: the best of a data set and score, together with all that the adjusted tests of the
+study cannot tell apart from it. How a table is written is for table_markdown, table_latex and table_csv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.report.terminal import digits_of
+from harness.types import Comparison, Group, RunResult, Score, Study
+
+INTERVALS = ("bounds", "plus-minus", "none")
+TITLES = {
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "chrfpp": "chrF++",
+    "ter": "TER",
+    "nist": "NIST",
+    "exact_match": "Exact match",
+    "token_f1": "Token F1",
+    "bertscore": "BERTScore",
+    "moverscore": "MoverScore",
+    "perplexity": "Perplexity",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    score: str
+    title: str
+    """As papers print it."""
+    digits: int
+    arrow: str
+    """↑ where higher is better, ↓ where lower is; empty for sub-scores, which may be neither."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    score: Score
+    best: bool | None
+    """Whether it is the best or cannot be told apart from the best; None where nothing was tested."""
+    against: str | None
+    """The verdict against the baseline: `better`, `worse` or `not distinguishable`; None where there was no test."""
+
+
+@dataclass(frozen=True)
+class Row:
+    label: str
+    run: RunResult | None
+    """None for a system that has no run on this data."""
+    cells: tuple[Cell | None, ...]
+    """One for each column; None where the run does not have the score."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """The rows of one data set."""
+
+    dataset: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: tuple[Column, ...]
+    sections: tuple[Section, ...]
+    interval: str
+    """How intervals are shown: one of INTERVALS."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether columns need arrows: lower is better in some of them."""
+        return any(column.arrow == "↓" for column in self.columns)
+
+
+def lay_out(study: Study, scores: Sequence[str] | None, interval: str, digits: int | None) -> Table:
+    """The table of these scores, or of all headline scores."""
+    known = {name: score for run in reversed(study.runs) for name, score in run.scores.items()}
+    order = dict.fromkeys(name for run in study.runs for name in run.scores)
+    chosen = scores if scores is not None else [name for name in order if known[name].headline]
+    columns = tuple(
+        Column(
+            name,
+            title(name),
+            digits
+            if digits is not None
+            else min(digits_of(run.scores, name) for run in study.runs if name in run.scores),
+            "" if not known[name].headline else "↑" if known[name].higher_is_better else "↓",
+        )
+        for name in dict.fromkeys(chosen)
+    )
+    return Table(columns, tuple(_section(study, group, columns) for group in study.groups), interval)
+
+
+def title(score: str) -> str:
+    """A score as papers print it: `ROUGE-L precision` for rougeL.precision."""
+    head, _, part = score.partition(".")
+    shown = TITLES.get(head) or re.sub(r"^rouge(?=[\dLWS])", "ROUGE-", head)
+    return f"{shown} {part}" if part else shown
+
+
+def number(value: float, digits: int) -> str:
+    """Rounded, never `-0.00`."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def half_width(score: Score) -> float | None:
+    return None if score.low is None or score.high is None else (score.high - score.low) / 2
+
+
+def plain(text: str) -> str:
+    """A label in one line: white space is a space, what no text should hold (control characters, halves of a surrogate
+    pair) is U+FFFD."""
+    return " ".join(re.sub(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]", "\ufffd", text).split())
+
+
+def _section(study: Study, group: Group, columns: Sequence[Column]) -> Section:
+    tests = [row for row in study.comparisons if row.dataset == group.dataset]
+    best = {column.score: _best(group, column.score, tests) for column in columns}
+    against = {(row.system, row.score): row.verdict for row in study.against if row.dataset == group.dataset}
+    runs = {study.labels[run.name]: run for run in group.runs}
+    labels = list(runs)
+    if all(study.labels[run.name] == run.system for run in study.runs):  # the same systems in every group
+        labels = list(dict.fromkeys(study.labels[run.name] for run in study.runs))
+    rows = []
+    for label in labels:
+        run = runs.get(label)
+        cells: list[Cell | None] = []
+        for column in columns:
+            name = column.score
+            if run is None or name not in run.scores:
+                cells.append(None)
+            else:
+                cells.append(Cell(run.scores[name], best[name].get(run.name), against.get((run.name, name))))
+        rows.append(Row(plain(label), run, tuple(cells)))
+    return Section(plain(group.dataset), tuple(rows))
+
+
+def _best(group: Group, score: str, tests: Sequence[Comparison]) -> dict[str, bool]:
+    """For each run whether it is the best or not worse than it by the tests; empty where nothing was tested."""
+    some = [row for row in tests if row.score == score]
+    tested = {name for row in some for name in (row.baseline, row.system)}
+    estimates = {run.name: run.scores[score].estimate for run in group.runs if run.name in tested}
+    known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
+    if not known:
+        return {}
+    best = (max if some[0].higher_is_better else min)(known, key=known.__getitem__)
+    found = {name: name == best for name in known}
+    for row in some:
+        if row.p_value is None:  # one of the two has no value
+            continue
+        if row.baseline == best and row.system in known:
+            found[row.system] = row.verdict != "worse"
+        elif row.system == best and row.baseline in known:
+            found[row.baseline] = row.verdict != "better"
+    return found

@@ -1,0 +1,68 @@
+"""A results table as CSV, for spreadsheets and pandas: a row for each data set and system, no comments, no note.
+
+Values are not rounded unless digits are asked for. What the note of the other formats says stands in columns: how
+intervals and tests were made, the signature of each score, and what leads back to the run. Nothing is nothing: an empty
+field where a system was not evaluated or a score has no value.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from harness import __version__
+from harness.report.table import Cell, Column, Row, Table, half_width, plain
+from harness.report.table_notes import origin
+from harness.types import Study
+
+
+def written(study: Study, table: Table, digits: int | None) -> str:
+    rows = [
+        {"dataset": section.dataset, "system": row.label} | _row(study, table, row, digits)
+        for section in table.sections
+        for row in section.rows
+    ]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, dict.fromkeys(name for row in rows for name in row), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _row(study: Study, table: Table, row: Row, digits: int | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for column, cell in zip(table.columns, row.cells, strict=True):
+        found |= _fields(column, cell, table.interval, bool(study.against), digits)
+    run = row.run
+    if run is None:
+        return found
+    scores = [cell.score for cell in row.cells if cell]
+    bounded = [score for score in scores if score.low is not None]
+    found |= {"n": int(run.examples["id"].nunique()), "failed": run.failed}
+    found |= {
+        f"interval_{name}": "; ".join(dict.fromkeys(str(getattr(score, name)) for score in bounded))
+        for name in ("level", "method", "resamples")
+    }
+    found |= {"interval_seed": run.manifest.get("seed") if bounded else None, "test": study.test}
+    found |= {f"test_{name}": getattr(study, name) for name in ("correction", "level", "resamples", "seed")}
+    found |= {f"{score.name}_signature": plain(score.signature) for score in scores}
+    return found | {"harness": __version__, **{name: plain(value) for name, value in origin(run).items()}}
+
+
+def _fields(column: Column, cell: Cell | None, interval: str, baseline: bool, digits: int | None) -> dict[str, Any]:
+    score = cell.score if cell else None
+    values = {"": score.estimate if score else None}
+    if interval == "bounds":
+        values |= {"_low": score.low if score else None, "_high": score.high if score else None}
+    elif interval == "plus-minus":
+        values |= {"_half_width": half_width(score) if score else None}
+    found: dict[str, Any] = {
+        column.score + part: value if digits is None or value is None else round(value, digits)
+        for part, value in values.items()
+    }
+    if "." not in column.score:
+        found[f"{column.score}_best"] = None if cell is None else cell.best
+        if baseline:
+            found[f"{column.score}_vs_baseline"] = None if cell is None else cell.against
+    return found
