@@ -113,7 +113,10 @@ def page_of(
         "about": _about(found),
         "tables": tables(found),
         "note": _note(found),
-        "figures": [{"title": one.title, "caption": one.caption, "tab": tab} for one, tab in zip(figures, _tabs(found, figures), strict=True)],
+        "figures": [
+            {"title": one.title, "caption": one.caption, "tab": tab}
+            for one, tab in zip(figures, _tabs(found, figures), strict=True)
+        ],
         "runs": [_run(run, found, masked) for run, masked in zip(runs, configs, strict=True)],
         "several": len(found.groups) > 1,
         "configured": any(configs),

@@ -30,7 +30,8 @@ class Table:
 
     dataset: str
     about: str
-    verdicts: list[str]
+    verdicts: list[dict[str, str]]
+    """Sentences as `name`, that of the system they begin with, and `rest`."""
     columns: list[dict[str, Any]]
     rows: list[dict[str, Any]]
     more: list[str]
@@ -79,12 +80,17 @@ def _table(study: Study, group: Group) -> Table:
     return Table(
         dataset=group.dataset,
         about=_about(group, pairs),
-        verdicts=verdicts(group, pairs, study.labels),
+        verdicts=[_led(said, list(study.labels.values())) for said in verdicts(group, pairs, study.labels)],
         columns=columns,
         rows=rows,
         more=[name for name in names if "." in name],
         warnings=_warnings(study, group),
     )
+
+
+def _led(said: str, labels: Sequence[str]) -> dict[str, str]:
+    name = max((label for label in labels if said.startswith(f"{label} ")), key=len, default="")
+    return {"name": name, "rest": said[len(name) :].strip()}
 
 
 def _cell(run: RunResult, name: str, places: int, best: Sequence[str], row: Any) -> Cell:

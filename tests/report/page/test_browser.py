@@ -49,12 +49,16 @@ def test_a_click_on_a_head_sorts_the_scores(page: Opened) -> None:
 
 
 def test_every_chart_is_drawn_when_it_comes_into_view(page: Opened) -> None:
-    charts = page.page.locator(".chart")
-    assert charts.count() >= 4
-    assert not charts.last.get_attribute("data-drawn")
-    for i in range(charts.count()):
-        charts.nth(i).scroll_into_view_if_needed()
-        charts.nth(i).locator(".panel svg.marks").first.wait_for()
+    tabs = page.page.locator("#tabs button")
+    assert tabs.all_inner_texts()[:3] == ["Scores", "Differences from bad", "Pairwise verdicts"]
+    assert "Scores by domain" in tabs.all_inner_texts()
+    assert page.page.locator("[data-drawn]").count() <= 1
+    tabs.first.focus()
+    for i in range(tabs.count()):
+        page.page.locator(f"#figure-{i} .panel svg.marks").first.wait_for()
+        assert page.page.locator("figure:visible").count() == 1
+        page.page.keyboard.press("ArrowRight")
+    assert tabs.first.get_attribute("aria-selected") == "true"
     page.page.locator("#theme").click()  # light
     page.page.locator("#theme").click()  # dark
     page.page.locator(".chart[data-drawn=dark]").first.wait_for()
@@ -79,6 +83,9 @@ def test_search_filters_by_text_whatever_its_case(page: Opened) -> None:
     page.page.fill("#q", "sOURCE 17:")
     assert page.ids() == ["example-17"]
     assert page.text("#count") == "1 of 60"
+    assert page.text(".item mark") == "Source 17:"
+    assert page.page.evaluate("CSS.highlights.get('hit').size") == 1
+    assert page.text("#detail h3") == "example-17"
     page.page.fill("#q", "there is no such text")
     assert "No example fits." in page.text("#rows")
     page.page.fill("#q", "")
@@ -118,7 +125,6 @@ def test_the_keyboard_is_enough(page: Opened) -> None:
     page.page.keyboard.type("source 4")
     assert page.text("#count") == "11 of 60"
     press("Escape")
-    press("j")
     first = page.text("#detail h3")
     press("ArrowDown")
     assert page.text("#detail h3") != first
@@ -210,10 +216,10 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, path: Path) -
     found = opened(browser, path, **small)
     width = "document.documentElement.scrollWidth"
     assert found.page.evaluate(width) == 390
-    for i in range(found.page.locator(".chart").count()):
-        found.page.locator(".chart").nth(i).scroll_into_view_if_needed()
-        found.page.locator(".chart").nth(i).locator("svg.marks").first.wait_for()
-    assert found.page.evaluate(width) == 390
+    for tab in found.page.locator("#tabs button").all():
+        tab.tap()
+        found.page.locator("figure:visible svg.marks").first.wait_for()
+        assert found.page.evaluate(width) == 390
     assert found.page.locator("#detail").is_hidden()
     found.page.locator("#more").click()
     assert found.page.locator("#sort").is_visible()
@@ -221,7 +227,10 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, path: Path) -
     assert found.page.locator("#detail").is_visible()
     assert found.page.evaluate(width) == 390
     found.page.locator(".back").click()
-    assert found.page.locator("#detail").is_hidden()
+    found.page.locator("#detail").wait_for(state="hidden")
+    found.page.locator(".item").nth(2).tap()
+    found.page.go_back()  # the browser's own way back
+    found.page.locator("#detail").wait_for(state="hidden")
     found.check()
     found.page.context.close()
 

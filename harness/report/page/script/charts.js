@@ -49,10 +49,14 @@ function watchTabs() {
     const tab = element("button", { type: "button", role: "tab", id: "tab-" + i, "aria-controls": figure.id }, isolated(figure.dataset.tab));
     figure.setAttribute("role", "tabpanel");
     figure.setAttribute("aria-labelledby", tab.id);
-    tab.addEventListener("click", () => showFigure(i));
+    tab.addEventListener("click", () => { showFigure(i); drawChart(figure.querySelector(".chart")); });
     tab.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (by) { showFigure((i + by + figures.length) % figures.length, true); event.preventDefault(); }
+      if (!by) return;
+      const next = (i + by + figures.length) % figures.length;
+      showFigure(next, true);
+      drawChart(figures[next].querySelector(".chart"));
+      event.preventDefault();
     });
     return tab;
   }));

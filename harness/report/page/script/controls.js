@@ -54,17 +54,15 @@ function count() {
 // Digits of what is sorted by.
 const valueDigits = () => /^(wins|losses|gap|score)/.test(state.sort) ? group().about(state.s).digits : 0;
 
-// After every change: the list anew, the example if it is still there.
-function refresh({ keep = false } = {}) {
+// After every change: the list anew, and the example if it is still there, else the first.
+function refresh({ keep = false, silent = false } = {}) {
   offer();
   result = query();
   count();
-  if (!keep || state.row === null || !result.rows.includes(state.row)) {
-    state.row = keep && state.row !== null ? state.row : null;
-  }
+  if (!keep && !result.rows.includes(state.row)) state.row = narrow.matches ? null : result.rows[0] ?? null;
   showList();
   showDetail();
-  remember();
+  if (!silent) remember();
 }
 
 function listen() {

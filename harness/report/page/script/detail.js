@@ -19,7 +19,8 @@ function showDetail() {
   if (against.row !== row) against = { row, reference: nearestReference(row) };
   detail.replaceChildren(heading(row), facts(row), toolbar(), sourceOf(row), referencesOf(row), outputsOf(row));
   detail.scrollTop = 0;
-  detail.setAttribute("aria-label", "Example " + of.ids[row]);
+  detail.setAttribute("aria-label", "Example " + plain(of.ids[row]));
+  showHits(detail);
 }
 
 function heading(row) {
@@ -29,7 +30,7 @@ function heading(row) {
     made.addEventListener("click", act);
     return made;
   };
-  const back = button("\u2039 List", "Back to the list", () => closeDetail(true));
+  const back = button("\u2039 List", "Back to the list", () => history.state?.reading ? history.back() : closeDetail(true));
   back.classList.add("back");
   const link = button("Copy link", "Copy a link to this example", async () => {
     remember();
@@ -186,12 +187,17 @@ const narrow = matchMedia("(max-width: 48rem)");
 // On a phone the example covers the list; on a laptop it stands beside it.
 function openDetail() {
   if (state.row === null) return;
+  const first = !document.body.classList.contains("reading");
   document.body.classList.add("reading");
-  if (narrow.matches) byId("detail").focus({ preventScroll: true });
+  if (!narrow.matches) return;
+  if (first) history.pushState({ reading: true }, ""); // so that the browser's own way back closes it
+  byId("detail").focus({ preventScroll: true });
 }
 
 function closeDetail(focus = false) {
   document.body.classList.remove("reading");
   if (focus) byId("list").focus({ preventScroll: true });
 }
+
+addEventListener("popstate", () => { if (document.body.classList.contains("reading")) closeDetail(true); });
 

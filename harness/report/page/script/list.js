@@ -45,8 +45,7 @@ function listRow(place) {
   const name = isolated(cut(of.ids[row], 80), { class: "id" });
   if (of.repeats) name.append(` \u00b7 ${of.repeats[row] + 1}`);
   const head = element("div", { class: "head" }, name, figuresOf(row));
-  const text = of.sources[row] || of.references[row][0] || of.outputs[state.a][row] || "";
-  item.append(head, isolated(cut(text, 160).replace(/\s+/gu, " "), { class: "snippet" }));
+  item.append(head, snippet(row));
   return item;
 }
 

@@ -13,15 +13,15 @@ async function start() {
   reset(0);
   const linked = await readAddress(location.hash.slice(1));
   await group().read();
-  if (!linked || state.row === null) refresh();
-  else { refresh({ keep: true }); openDetail(); }
+  const chosen = state.row !== null;
+  refresh({ keep: chosen, silent: !linked });
+  if (chosen) openDetail();
   if (linked) byId("examples").scrollIntoView();
-  else if (result.rows.length && !narrow.matches) { state.row = result.rows[0]; drawRows(true); showDetail(); }
   byId("explorer").setAttribute("aria-busy", "false");
   addEventListener("hashchange", async () => {
     if (location.hash.slice(1) === address) return;
     if (await readAddress(location.hash.slice(1))) {
-      refresh({ keep: true });
+      refresh({ keep: state.row !== null });
       openDetail();
       byId("examples").scrollIntoView();
     }

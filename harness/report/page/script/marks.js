@@ -58,6 +58,36 @@ function differingSpans(text, other, withMissing) {
   return spans;
 }
 
+// What was searched for, wherever it stands in a node; the texts themselves stay as they are.
+function showHits(node) {
+  if (!globalThis.CSS?.highlights) return;
+  const wanted = state.q.toLowerCase(), ranges = [];
+  const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  while (wanted && texts.nextNode()) {
+    const at = texts.currentNode, text = at.data.toLowerCase();
+    if (text.length !== at.data.length) continue;
+    for (let i = text.indexOf(wanted); i >= 0 && ranges.length < 1000; i = text.indexOf(wanted, i + wanted.length)) {
+      ranges.push(new StaticRange({ startContainer: at, startOffset: i, endContainer: at, endOffset: i + wanted.length }));
+    }
+  }
+  CSS.highlights.set("hit", new Highlight(...ranges));
+}
+
+// The part of an example's texts that the list shows: where the search found something, else the beginning.
+function snippet(row) {
+  const of = group(), texts = [of.sources[row], ...of.references[row], of.outputs[state.a][row], ...of.outputs.map((one) => one[row])].filter(Boolean);
+  const wanted = state.q.toLowerCase(), clean = (text) => text.replace(/\s+/gu, " ");
+  for (const text of wanted ? texts : []) {
+    const at = text.toLowerCase().indexOf(wanted);
+    if (at < 0) continue;
+    const start = at < 24 ? 0 : at - 16;
+    const made = isolated((start ? "\u2026" : "") + clean(text.slice(start, at)), { class: "snippet" });
+    put(made.appendChild(element("mark", {})), clean(text.slice(at, at + wanted.length)));
+    return put(made, clean(cut(text.slice(at + wanted.length), 160)));
+  }
+  return isolated(clean(cut(texts[0] || "", 160)), { class: "snippet" });
+}
+
 // A text of any length: cut with a button for the rest; spansOf(text) marks what is shown, up to a bound.
 function textBlock(text, spansOf, limit = SHOWN) {
   const block = element("div", { class: "text", dir: "auto" });

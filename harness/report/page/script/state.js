@@ -66,6 +66,6 @@ async function readAddress(text) {
 let address = "";
 function remember() {
   address = written();
-  history.replaceState(null, "", address ? "#" + address : location.pathname + location.search);
+  history.replaceState(history.state, "", address ? "#" + address : location.pathname + location.search);
 }
 
