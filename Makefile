@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo demo-checkpoints test check bench coverage fuzz clean
+.PHONY: setup demo demo-checkpoints test check bench coverage fuzz pictures clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -18,6 +18,7 @@ demo: .venv/demo.stamp
 	@echo
 	@echo "Run folders: runs/demo/ (scores.json, examples.parquet, statistics.parquet, config.yaml, manifest.json)"
 	@echo "MLflow's pages on them: $(BIN)/harness ui"
+	@echo "A page of them to send: $(BIN)/harness report embedded-lead embedded-lexrank embedded-smollm2 -o report.html"
 
 # A small model learns to write dates in words (minutes), then its five checkpoints are evaluated.
 demo-checkpoints: .venv/demo.stamp
@@ -45,6 +46,10 @@ coverage: setup
 # The property tests of the metrics against the reference implementations, with 50 times as many cases.
 fuzz: setup
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=fuzz -k "hostile or random or ties" tests/metrics
+
+# The screenshots of docs/report.md, in Chromium.
+pictures: setup
+	$(BIN)/python docs/screenshots.py
 
 setup: .venv/dev.stamp
 

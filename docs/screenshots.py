@@ -64,6 +64,15 @@ def filtered(page: Any) -> None:
     page.fill("#q", "harbour")
 
 
+def save(screenshot: bytes, path: Path) -> None:
+    """In 128 colours, which is a third of the size and looks the same."""
+    import io
+
+    from PIL import Image
+
+    Image.open(io.BytesIO(screenshot)).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 VIEWS: dict[str, tuple[dict[str, Any], str, Callable[[Any], None]]] = {
     "summary": (LAPTOP, "light", lambda page: None),
     "pictures": (LAPTOP, "light", lambda page: pictures(page, 0)),
@@ -92,7 +101,7 @@ def main() -> None:
             page.wait_for_selector("#explorer[aria-busy=false]")
             act(page)
             page.wait_for_timeout(WAIT)
-            page.screenshot(path=IMAGES / f"report-{name}.png")
+            save(page.screenshot(), IMAGES / f"report-{name}.png")
             context.close()
         browser.close()
     for image in sorted(IMAGES.glob("report-*.png")):

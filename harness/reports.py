@@ -157,12 +157,13 @@ def _check_fields(found: Study, by: Sequence[str]) -> None:
 
 
 def _tabs(found: Study, figures: Sequence[Figure]) -> list[str]:
-    """What figures are called where one is chosen: without the data set where there is one only."""
-    if len(found.groups) > 1:
-        return [figure.title for figure in figures]
+    """What figures are called where one is chosen: their titles without the data set."""
     from harness.report.figures.theme import plain
 
-    return [figure.title.removesuffix(f" on {plain(found.groups[0].dataset)}") for figure in figures]
+    ends = sorted((f" on {plain(group.dataset)}" for group in found.groups), key=len, reverse=True)
+    return [
+        next((one.title.removesuffix(end) for end in ends if one.title.endswith(end)), one.title) for one in figures
+    ]
 
 
 def _title(found: Study) -> str:
@@ -238,8 +239,10 @@ def aligned_rows(group: Group, kept: Any, n: int, progress: Progress) -> tuple[d
         next((one.metric for one in run.statistics.values() if one.metric.name == "bertscore"), None)
         for run in group.runs
     ]
-    if n == 0 or not any(metrics):
-        return {}, "" if n else "The report was made with --alignments 0."
+    if not any(metrics):
+        return {}, "These runs have no BERTScore; harness score RUN 'metrics=[bertscore]' adds it."
+    if n == 0:
+        return {}, "The report was made with --alignments 0."
     (a, b), main = examples.first_view(group)
     by = [name for name in dict.fromkeys((main, "bertscore")) if name]
     rows = sorted(

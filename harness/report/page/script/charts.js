@@ -32,35 +32,36 @@ async function drawChart(node) {
 
 const inView = new Set();
 
-// One picture at a time, chosen above.
-function showFigure(place, focus = false) {
-  document.querySelectorAll("#tabs button").forEach((tab, i) => {
-    tab.setAttribute("aria-selected", String(i === place));
-    tab.tabIndex = i === place ? 0 : -1;
-    if (i === place && focus) tab.focus();
-  });
-  document.querySelectorAll("figure").forEach((figure, i) => { figure.hidden = i !== place; });
+// The pictures of one kind at a time, chosen above.
+function showFigures(kind, focus = false) {
+  for (const tab of document.querySelectorAll("#tabs button")) {
+    const chosen = tab.dataset.tab === kind;
+    tab.setAttribute("aria-selected", String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+    if (chosen && focus) tab.focus();
+  }
+  for (const figure of document.querySelectorAll("figure")) figure.hidden = figure.dataset.tab !== kind;
 }
 
 function watchTabs() {
-  const figures = [...document.querySelectorAll("figure")];
-  if (figures.length < 2) return;
-  byId("tabs").append(...figures.map((figure, i) => {
-    const tab = element("button", { type: "button", role: "tab", id: "tab-" + i, "aria-controls": figure.id }, isolated(figure.dataset.tab));
-    figure.setAttribute("role", "tabpanel");
-    figure.setAttribute("aria-labelledby", tab.id);
-    tab.addEventListener("click", () => { showFigure(i); drawChart(figure.querySelector(".chart")); });
+  const kinds = [...new Set([...document.querySelectorAll("figure")].map((figure) => figure.dataset.tab))];
+  if (kinds.length < 2) return;
+  const choose = (kind, focus) => {
+    showFigures(kind, focus);
+    drawChart(document.querySelector("figure:not([hidden]) .chart"));
+  };
+  byId("tabs").append(...kinds.map((kind, i) => {
+    const tab = element("button", { type: "button", role: "tab", "data-tab": kind, "aria-controls": "figures" }, isolated(kind));
+    tab.addEventListener("click", () => choose(kind));
     tab.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!by) return;
-      const next = (i + by + figures.length) % figures.length;
-      showFigure(next, true);
-      drawChart(figures[next].querySelector(".chart"));
+      choose(kinds[(i + by + kinds.length) % kinds.length], true);
       event.preventDefault();
     });
     return tab;
   }));
-  showFigure(0);
+  showFigures(kinds[0]);
 }
 
 function watchCharts() {

@@ -88,6 +88,14 @@ function snippet(row) {
   return isolated(clean(cut(texts[0] || "", 160)), { class: "snippet" });
 }
 
+// The first words of a text, as far as the first place where the search found something.
+function beginning(text, limit) {
+  const at = state.q ? text.slice(0, MARKED).toLowerCase().indexOf(state.q.toLowerCase()) : -1;
+  const shown = cut(text, Math.max(limit, at < 0 ? 0 : at + state.q.length + 100));
+  const space = shown.lastIndexOf(" ");
+  return space > shown.length - 40 ? shown.slice(0, space) : shown;
+}
+
 // A text of any length: cut with a button for the rest; spansOf(text) marks what is shown, up to a bound.
 function textBlock(text, spansOf, limit = SHOWN) {
   const block = element("div", { class: "text", dir: "auto" });
@@ -104,7 +112,7 @@ function textBlock(text, spansOf, limit = SHOWN) {
       block.append(element("p", { class: "hint" }, `Marks end after ${grouped(MARKED)} characters.`));
     }
   };
-  draw(text.length > limit * 1.25 ? cut(text, limit) : text);
+  draw(text.length > limit * 1.25 ? beginning(text, limit) : text);
   return block;
 }
 
