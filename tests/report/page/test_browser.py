@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -257,8 +258,6 @@ def test_contrast_of_text_is_enough(page: Opened) -> None:
 
 
 def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     texts = [f"text {i} {j}" for i in range(6) for j in range(2)]
     references = [[f"text {i} 0"] for i in range(6) for _ in range(2)]
     runs = [
@@ -278,3 +277,22 @@ def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Pa
     assert "test" in found.page.evaluate("location.hash") and "repeat=1" in found.page.evaluate("location.hash")
     found.check()
     found.page.context.close()
+
+
+def test_one_run_without_sources_and_references(browser: Any, tmp_path: Path) -> None:
+    run = made([f"text {i}" for i in range(12)], [["text"]] * 12, "alone")
+    frame = run.examples.assign(references=[[]] * 12, source=None, **{"a=b%": ["x=y", "z"] * 6})
+    path = report([replace(run, examples=frame)], tmp_path / "one.html", resamples=50)
+    found = opened(browser, path)
+    assert found.page.locator("#a").is_hidden()
+    for view in "12345":
+        found.page.keyboard.press(view)
+        assert found.page.locator(".card .text").inner_text().startswith("text ")
+    found.page.select_option("#field", "field a=b%")
+    found.page.select_option("#value", "x=y")
+    assert found.text("#count") == "6 of 12"
+    again = opened(browser, path, found.page.evaluate("location.hash"))
+    assert again.text("#count") == "6 of 12"
+    for one in (found, again):
+        one.check()
+        one.page.context.close()

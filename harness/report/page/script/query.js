@@ -31,8 +31,8 @@ function sortValues() {
 
 const MOST_VALUES = 200;
 
-// What rows can be chosen by: {name, label, values, of: place of its value or -1 for each row}. Those that no choice
-// changes are made once.
+// What rows can be chosen by: {name, label, values, names, of: place of its value or -1 for each row}. Made once, or once
+// for a choice of runs and score.
 function facets() {
   const of = group();
   of.facets ||= [
@@ -42,7 +42,12 @@ function facets() {
     failures(of),
     ...(of.repeats ? [byValue("repeat", "repeat", of.repeats.map((repeat) => String(repeat + 1)))] : []),
   ].filter(Boolean);
-  return [...outcomes(of), ...of.facets];
+  const choice = [state.a, state.b, state.s].join(" ");
+  if (of.choice !== choice) {
+    of.choice = choice;
+    of.chosenFacets = [...outcomes(of), byLength("output", "length of output A", (row) => of.outputs[state.a][row])].filter(Boolean);
+  }
+  return [...of.chosenFacets, ...of.facets];
 }
 
 function outcomes(of) {

@@ -22,7 +22,7 @@ function written() {
   if (state.sort !== firstSort(of)) found.set("sort", state.sort);
   if (state.up) found.set("up", "1");
   if (state.q) found.set("q", state.q);
-  for (const { field, value } of state.f) found.append("only", field + "=" + value);
+  for (const { field, value } of state.f) found.append("only", field.replace(/[%=]/g, encodeURIComponent) + "=" + value);
   for (const end of ["from", "to"]) if (state[end] !== "") found.set(end, state[end]);
   if (state.v !== "ngrams") found.set("mark", state.v);
   if (state.row !== null) {
@@ -51,7 +51,7 @@ async function readAddress(text) {
   state.q = found.get("q") || "";
   for (const only of found.getAll("only")) {
     const sign = only.indexOf("=");
-    state.f.push({ field: only.slice(0, sign), value: only.slice(sign + 1) });
+    state.f.push({ field: only.slice(0, sign).replace(/%25|%3D/g, decodeURIComponent), value: only.slice(sign + 1) });
   }
   for (const end of ["from", "to"]) state[end] = found.get(end) || "";
   if (VIEWS.includes(found.get("mark"))) state.v = found.get("mark");
