@@ -97,7 +97,7 @@ def page_of(
         matched, missing = aligned_rows(group, kept, alignments, progress)
         groups.append({**info, "unaligned": missing})
         blocks |= {**data, f"alignments-{place}": packed_json(matched)}
-    panels = [responsive(figure.chart.to_dict()) for figure in figures]
+    panels = [responsive(figure.chart.to_dict(validate=False)) for figure in figures]
     charts = {
         "figures": [
             {"name": figure.name, "legend": legend, "panels": parts}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from harness.commands import RUN, resampling, settings
+
+LARGE = 25_000_000
+"""Bytes up to which a page stays quick."""
 
 
 def add(commands: Any) -> None:
@@ -40,4 +44,7 @@ def call(options: Any) -> None:
 
     chosen = {name: getattr(options, name) for name in ("baseline", "title", "by", "alignments", "max_examples")}
     path = report(options.runs, options.output, scores=options.score, **chosen, **settings(options))
-    print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+    size = path.stat().st_size
+    print(f"{path}  {size / 1e6:.1f} MB")
+    if size > LARGE:
+        print("harness: large for a browser or a mail; --max-examples N keeps the biggest differences", file=sys.stderr)
