@@ -19,7 +19,7 @@ from harness.report.page import examples
 from harness.report.page.build import build
 from harness.report.page.configs import common_count, differing
 from harness.report.page.packed import packed_json
-from harness.report.page.scores import tables
+from harness.report.page.scores import average, tables
 from harness.report.progress import silent
 from harness.runner import SHARED
 from harness.store import atomic
@@ -111,6 +111,7 @@ def page_of(
         "title": title or _title(found),
         "version": harness.__version__,
         "about": _about(found),
+        "average": average(found),
         "tables": tables(found),
         "note": _note(found),
         "figures": [

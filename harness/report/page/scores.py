@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.report.page.verdicts import leaders, verdicts
+from harness.report.page.verdicts import estimates_of, leaders, macro_verdicts, verdicts
 from harness.report.terminal import digits_of, number
 from harness.types import Group, RunResult, Study
 
@@ -43,6 +43,15 @@ def tables(study: Study) -> list[Table]:
     return [_table(study, group) for group in study.groups]
 
 
+def average(study: Study) -> dict[str, Any] | None:
+    """The answer over several data sets, where all systems ran on all of them."""
+    rows = study.comparisons.macro
+    if not rows:
+        return None
+    names = [name for row in rows for name in (row.baseline, row.system)]
+    return {"of": rows[0].dataset, "verdicts": [_led(said, names) for said in macro_verdicts(rows)]}
+
+
 def score_names(group: Group) -> list[str]:
     return list(dict.fromkeys(name for run in group.runs for name in run.scores))
 
@@ -60,7 +69,7 @@ def _table(study: Study, group: Group) -> Table:
     pairs = [row for row in study.comparisons if row.dataset == group.dataset]
     against = {(row.system, row.score): row for row in study.against if row.dataset == group.dataset}
     names = score_names(group)
-    best = {name: leaders(group.runs, pairs, name) for name in names}
+    best = {name: leaders(pairs, name, estimates_of(group.runs, name)) for name in names}
     columns = [
         {"name": name, "headline": "." not in name, "lower": lower_is_better(group, name) and "." not in name}
         for name in names

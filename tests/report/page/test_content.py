@@ -15,6 +15,7 @@ import pytest
 import harness
 from harness.report.page import alignments, configs, examples, verdicts
 from harness.report.page.packed import packed_floats, packed_json
+from harness.report.page.scores import average
 from harness.reports import page_of, report
 from harness.study import study
 from harness.types import Alignment, HarnessError
@@ -43,13 +44,25 @@ def test_the_best_is_named_with_all_that_cannot_be_told_apart() -> None:
         replace(row, verdict="not distinguishable") if "fair" in (row.baseline, row.system) else row
         for row in found.comparisons
     ]
-    assert verdicts.leaders(found.groups[0].runs, alike, "bleu") == ["good", "fair"]
+    assert verdicts.leaders(alike, "bleu", verdicts.estimates_of(found.groups[0].runs, "bleu")) == ["good", "fair"]
     assert "good leads on bleu" in verdicts.verdicts(found.groups[0], alike, found.labels)[0]
     assert "but fair cannot be told apart from it." in verdicts.verdicts(found.groups[0], alike, found.labels)[0]
     unclear = [replace(row, verdict="not distinguishable") for row in found.comparisons]
     assert verdicts.verdicts(found.groups[0], unclear, found.labels) == [
         "On bleu, rouge1, rouge2, rougeL and rougeLsum no run can be told apart from the best (good)."
     ]
+
+
+def test_over_several_data_sets_the_average_has_a_sentence(runs: list[Any]) -> None:
+    both = [
+        replace(run, name=f"{data}-{run.name}", system=run.name, dataset=data, dataset_key=data)
+        for data in ("dev", "test")
+        for run in runs
+    ]
+    said = average(study(both, resamples=200))
+    assert said is not None and said["of"] == "average of 2 data sets"
+    assert said["verdicts"][0]["name"] == "good" and said["verdicts"][0]["rest"].startswith("is best on bleu")
+    assert average(study(runs, resamples=50)) is None
 
 
 def test_of_two_runs_the_sentence_starts_with_the_winner(runs: list[Any]) -> None:
@@ -63,7 +76,7 @@ def test_lower_is_better_where_it_is() -> None:
     good = made(["a b c d e f g"] * 11 + ["a b"], references, "good", metrics=["ter"])
     bad = made(["x y z"] * 12, references, "bad", metrics=["ter"])
     found = study([bad, good], resamples=100)
-    assert verdicts.leaders(found.groups[0].runs, found.comparisons, "ter") == ["good"]
+    assert verdicts.leaders(found.comparisons, "ter", verdicts.estimates_of(found.groups[0].runs, "ter")) == ["good"]
     assert examples.first_view(found.groups[0]) == ([1, 0], "ter")
 
 
