@@ -59,7 +59,7 @@ def made(
     failed: Mapping[int, str] | None = None,
     repeats: int = 1,
     ids: Sequence[str] | None = None,
-    metrics: Sequence[str] = ("bleu", "rouge"),
+    metrics: Sequence[Any] = ("bleu", "rouge"),
 ) -> RunResult:
     """A run in memory; `failed` rows have an error instead of an output, rows of one example stand side by side."""
     run = harness.evaluate(outputs, references, list(metrics), sources=sources, resamples=200, name=name)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.reports import report
+from harness.types import Alignment, Metric
 from tests.report.page.conftest import Opened, made, opened, three_runs
 
 
@@ -268,7 +271,8 @@ def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Pa
     made_page = report([*runs, *other], tmp_path / "two.html", resamples=100)
     found = opened(browser, made_page)
     found.page.select_option("#dataset", "1")
-    found.page.select_option("#sort", "data")
+    found.page.select_option("#sort", "data")  # at once, while the data is still read
+    found.ready()
     assert found.page.locator(".item .id").first.inner_text() == "example-0 · 1"
     found.page.locator(".item").first.click()
     found.page.locator(".facts button", has_text="2").click()
@@ -296,3 +300,52 @@ def test_one_run_without_sources_and_references(browser: Any, tmp_path: Path) ->
     for one in (found, again):
         one.check()
         one.page.context.close()
+
+
+class Words(Metric):
+    """BERTScore's place, without its model: words are similar where they are the same."""
+
+    name, columns, score_names, averaged = "bertscore", ("share", "count"), ("bertscore",), True
+
+    def statistics(self, outputs: Any, references: Any, sources: Any) -> Any:
+        return np.array([[len({*a.split()} & {*b[0].split()}), 1.0] for a, b in zip(outputs, references, strict=True)])
+
+    def score(self, sums: Any) -> Any:
+        return sums[..., :1] / sums[..., 1:]
+
+    def align(self, outputs: Any, references: Any) -> Any:
+        return [self._aligned(output, one[0]) for output, one in zip(outputs, references, strict=True)]
+
+    def _aligned(self, output: str, reference: str) -> Alignment:
+        def half(text: str, other: str) -> tuple[Any, ...]:
+            words, others = text.split(), other.split()
+            spans = tuple((found.start(), found.end()) for found in re.finditer(r"\S+", text))
+            similar = tuple(1.0 if word in others else 0.25 for word in words)
+            matches = tuple(others.index(word) if word in others else 0 for word in words)
+            return tuple(words), spans, matches, similar, tuple(1 / len(words) for _ in words)
+
+        return Alignment(0, *half(output, reference), *half(reference, output))
+
+
+def test_a_click_on_a_word_shows_what_it_was_matched_with(browser: Any, tmp_path: Path) -> None:
+    references = [[f"a tale of {i} small cats"] for i in range(30)]
+    runs = []
+    for name, words in (("x", "\U0001f408 {} cats tell a tale"), ("y", "{} dogs")):
+        outputs = [words.format(i if i % 2 else "no") for i in range(30)]
+        runs.append(made(outputs, references, name, metrics=["bleu", Words()]))
+    found = opened(browser, report(runs, tmp_path / "aligned.html", alignments=3, resamples=50), "#mark=alignment")
+    assert found.page.locator(".alignment").count() == 2
+    card = found.page.locator(".card", has=found.page.get_by_text("x", exact=True))
+    card.locator("[data-side=output] [data-place]", has_text="cats").click()
+    assert card.locator("[data-side=matched] .match").inner_text() == "cats"
+    assert "cats \u2192 cats, cosine 1.00" in card.inner_text()
+    card.locator("[data-side=matched] [data-place]", has_text="small").focus()
+    found.page.keyboard.press("Enter")
+    assert card.locator("[data-side=output] .match").inner_text() == "\U0001f408"
+    assert "cosine 0.25" in card.inner_text()
+    found.page.select_option("#sort", "data")
+    found.page.fill("#q", "example-15")
+    shown = found.text("#detail")
+    assert "this example is not among them" in shown or found.page.locator(".alignment").count()
+    found.check()
+    found.page.context.close()

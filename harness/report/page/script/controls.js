@@ -56,6 +56,7 @@ const valueDigits = () => /^(wins|losses|gap|score)/.test(state.sort) ? group().
 
 // After every change: the list anew, and the example if it is still there, else the first.
 function refresh({ keep = false, silent = false } = {}) {
+  if (!group().ready) return; // what was chosen meanwhile is shown when the data is there
   offer();
   result = query();
   count();
@@ -74,8 +75,10 @@ function listen() {
   byId("q").addEventListener("input", () => { state.q = byId("q").value; refresh(); });
   byId("dataset").addEventListener("change", async () => {
     reset(Number(byId("dataset").value));
+    byId("explorer").setAttribute("aria-busy", "true");
     await group().read();
     refresh();
+    byId("explorer").setAttribute("aria-busy", "false");
   });
   byId("score").addEventListener("change", () => { state.s = byId("score").value; refresh({ keep: true }); });
   for (const side of ["a", "b"]) {

@@ -21,6 +21,7 @@ class Group {
     this.place = place;
     this.score_places = new Map(info.scores.map((score, i) => [score.name, i]));
     this.reading = null;
+    this.ready = false;
   }
 
   read() {
@@ -55,6 +56,7 @@ class Group {
     }
     this.alignments = await unpackedJson("alignments-" + this.place);
     this.searchable = new Array(this.rows);
+    this.ready = true;
     this.prepare();
   }
 

@@ -12,7 +12,7 @@ function quick(sort) {
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const at = document.activeElement, { key } = event;
-  if (byId("help").open) return;
+  if (byId("help").open || !groups.length || !group().ready) return;
   if (key === "Escape") {
     if (typing(at) || (at && at.matches("select"))) byId("list").focus();
     else closeDetail(true);
