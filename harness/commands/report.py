@@ -21,7 +21,13 @@ def add(commands: Any) -> None:
     report.add_argument("-o", "--output", metavar="FILE", default="report.html", help="(default: %(default)s)")
     report.add_argument("--baseline", metavar="RUN", help="what the others are measured against")
     report.add_argument("--title", help="of the page (default: the systems and the data)")
-    report.add_argument("--by", metavar="FIELD", action="append", default=[], help="also scores by this metadata field")
+    report.add_argument(
+        "--by",
+        metavar="FIELD",
+        action="append",
+        default=[],
+        help="scores by this metadata field, also as a filter; may be given again",
+    )
     report.add_argument(
         "--alignments",
         type=int,
