@@ -47,9 +47,20 @@ coverage: setup
 fuzz: setup
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=fuzz -k "hostile or random or ties" tests/metrics
 
-# The screenshots of docs/report.md, in Chromium.
+# The figures of docs/figures.md and the README, from the embedded data set; the learning curve after make demo-checkpoints.
+QUIET := metrics=lexical tracking=none progress=false
+PLOT := $(BIN)/harness plot --no-progress
 pictures: setup
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/harness run --multirun system=lead,lexrank,copy,random output_dir=runs/pictures $(QUIET) > /dev/null
+	$(BIN)/harness run --multirun system=lead,lexrank system.sentences=1,2,3,4 output_dir=runs/pictures-sweep $(QUIET) > /dev/null
+	$(PLOT) runs/pictures/* --figure forest -o docs/images/forest.png
+	$(PLOT) runs/pictures/* --figure effects --baseline embedded-lead -o docs/images/effects.png
+	$(PLOT) runs/pictures/* --figure matrix --score bleu --score rouge2 -o docs/images/matrix.png
+	$(PLOT) runs/pictures/*lead* runs/pictures/*lexrank* --figure differences --score bleu --score rouge1 --score rougeL -o docs/images/differences.png
+	$(PLOT) runs/pictures/* --figure buckets --by domain --score bleu --score rougeL -o docs/images/buckets.png
+	$(PLOT) runs/pictures-sweep/* --figure sweep --score bleu --score rouge1 -o docs/images/sweep.png
+	test ! -d runs/checkpoints || $(PLOT) runs/checkpoints/* --figure curve -o docs/images/curve.png
+	$(BIN)/python docs/screenshots.py  # of docs/report.md, in Chromium
 
 setup: .venv/dev.stamp
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import generation, lexical, neural, reading, report, resampling, resume, serving
+from benchmarks import generation, lexical, listing, neural, reading, report, resampling, resume, serving
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -40,6 +40,7 @@ Machines are noisy: read ratios, not seconds.
         "generation": ("Generation", generation.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
+        "runs": ("Listing runs", listing.tables),
         "report": ("The report", report.tables),
         "command": ("Command line", command_line),
     }

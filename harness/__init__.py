@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "plot", "power", "rankings",
-    "report", "table",
+    "report", "runs", "table",
 ]  # fmt: skip
+_PLACES = {
+    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking",
+    "report": "reports", "runs": "listing", "table": "tables",
+}  # fmt: skip
+"""Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
     from harness.api import best, compare, evaluate, load_run, power
     from harness.figures import plot
+    from harness.listing import runs
     from harness.reports import report
     from harness.stats.ranking import rankings
     from harness.tables import table
@@ -29,8 +35,6 @@ def __getattr__(name: str) -> Any:
     """Public names are imported on first use, so that `harness --help` answers at once."""
     import importlib
 
-    places = {"HarnessError": "harness.types", "Metric": "harness.types", "rankings": "harness.stats.ranking"}
-    places |= {"plot": "harness.figures", "report": "harness.reports", "table": "harness.tables"}
     if name in __all__:
-        return getattr(importlib.import_module(places.get(name, "harness.api")), name)
+        return getattr(importlib.import_module(f"harness.{_PLACES.get(name, 'api')}"), name)
     raise AttributeError(f"module 'harness' has no attribute {name!r}")

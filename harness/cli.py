@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from itertools import pairwise
 
 EPILOG = """examples
   harness run                                                   a baseline on the embedded data set
@@ -12,6 +13,7 @@ EPILOG = """examples
   harness run --multirun system=lead,lexrank metrics=lexical    several systems, one run each
   harness run --dry-run system=smollm2                          what would be generated, how long, at what cost
   harness score dev-sysA 'metrics=[chrf,ter]'                   more metrics on a stored run, nothing generated
+  harness runs dataset=dev since=7d 'bleu>30' --sort -bleu      the runs there are: filtered, sorted
   harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
@@ -46,9 +48,10 @@ def _main(arguments: list[str]) -> None:
 
         return run(arguments[1:])
     parser = _parser()
-    options, more = parser.parse_known_args(arguments)
-    if hasattr(options, "overrides") and not any(word.startswith("-") for word in more):
-        options.overrides += more  # argparse takes overrides on one side of a flag only; people type them on both
+    options, more = parser.parse_known_args(_joined(arguments))
+    words = getattr(options, "overrides", getattr(options, "where", None))
+    if words is not None and not any(word.startswith("-") for word in more):
+        words += more  # argparse takes them on one side of a flag only; people type them on both
     elif more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     from harness.types import HarnessError
@@ -63,9 +66,17 @@ def _main(arguments: list[str]) -> None:
     return None
 
 
+def _joined(arguments: list[str]) -> list[str]:
+    """`--sort -bleu` as `--sort=-bleu`: argparse takes what begins with a dash for a flag."""
+    for i, (word, following) in enumerate(pairwise(arguments)):
+        if word == "--sort" and following.startswith("-") and not following.startswith("--"):
+            return [*arguments[:i], f"{word}={following}", *arguments[i + 2 :]]
+    return arguments
+
+
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.commands import best, cache, compare, plot, power, report, score, table, ui
+    from harness.commands import best, cache, compare, plot, power, report, runs, score, table, ui
 
     parser = argparse.ArgumentParser(
         prog="harness",
@@ -78,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, compare, table, power, best, plot, report, cache, ui):  # each says its options
+    for command in (score, runs, compare, table, plot, report, power, best, cache, ui):  # each says its options
         command.add(commands)
     return parser
 

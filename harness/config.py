@@ -69,11 +69,13 @@ class Config:
     cache: str = "auto"
     cache_gb: float = 4.0
     dry_run: bool = False
+    json: bool = False
     progress: bool = True
 
 
 UNKEYED = (
-    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "progress", "tracking",
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "json", "progress",
+    "tracking",
 )  # fmt: skip
 """Parts of the config that do not change what is computed."""
 
@@ -86,7 +88,15 @@ def conf_dir() -> Path:
 
 def key(resolved: Mapping[str, Any]) -> str:
     """The config's key: runs of the same config find the same folder again. Secrets are no part of it."""
-    return digest(masked({k: v for k, v in resolved.items() if k not in UNKEYED}))
+    return digest(masked({k: _keyed(v) if k == "system" else v for k, v in resolved.items() if k not in UNKEYED}))
+
+
+def _keyed(system: Any) -> Any:
+    """A system's options without those that say how outputs are had, not what they are."""
+    if not isinstance(system, Mapping) or not isinstance(system.get("_target_"), str):
+        return system
+    incidental = getattr(locate(system["_target_"], "system"), "incidental", ())
+    return {k: v for k, v in system.items() if k not in incidental}
 
 
 # ---------------------------------------------------------------- plug-ins

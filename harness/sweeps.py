@@ -11,7 +11,8 @@ from harness.types import RunResult
 
 PARTS = ("system", "postprocess")
 """Parts of a config that decide the outputs; what else differs (names, folders, tracking) does not."""
-INCIDENTAL = ("_target_", "name", "step", "series")
+INCIDENTAL = ("system._target_", "system.name", "system.path", "system.step", "system.series", "postprocess._target_")
+"""What a run is, not how it was set: its name, the file its outputs come from, its place in a learning curve."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def parameters(runs: Sequence[RunResult]) -> list[Parameter]:
         found["system"] = tuple(run.system for run in runs)
     for key in shared:
         values = tuple(_plain(one[key]) for one in flat)
-        if len(set(map(repr, values))) > 1 and key.rpartition(".")[2] not in INCIDENTAL:
+        if len(set(map(repr, values))) > 1 and key not in INCIDENTAL:
             found[key] = values
     return _merged(found)
 

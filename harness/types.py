@@ -20,6 +20,8 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -242,6 +244,61 @@ class RunResult:
 
 
 @dataclass(frozen=True)
+class RunRecord:
+    """A finished run as its folder tells it, without its examples and statistics: one line of a list of runs."""
+
+    path: Path
+    """The run folder."""
+    name: str
+    dataset: str
+    system: str
+    experiment: str
+    examples: int
+    failed: int
+    started: datetime
+    ended: datetime
+    mlflow: Mapping[str, str] | None
+    """`run_id`, `uri` and `where` of its run in MLflow, where it was logged."""
+    values: Mapping[str, Mapping[str, Any]]
+    """The scores as scores.json has them; `scores` has them as `Score`s."""
+    manifest: Mapping[str, Any]
+
+    @property
+    def dataset_key(self) -> str:
+        return str(self.manifest["dataset"]["key"])
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The composed config, secrets masked."""
+        found: Mapping[str, Any] = self.manifest["config"]
+        return found
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        return {name: Score(name=name, **value) for name, value in self.values.items()}
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for `pandas.DataFrame(run.row() for run in harness.runs())`; bounds are named as in MLflow."""
+        names = ("name", "dataset", "system", "experiment", "examples", "failed", "started", "ended")
+        found = {name: getattr(self, name) for name in names}
+        for name, value in self.values.items():
+            bounds = {f"{name}/ci_low": value["low"], f"{name}/ci_high": value["high"]}
+            found |= {name: value["estimate"], **bounds}
+        return {**found, "folder": str(self.path)}
+
+
+class RunRecords(list[RunRecord]):
+    """Finished runs, and beside them the run folders that cannot be listed."""
+
+    unfinished: dict[Path, str]
+    """For each such folder what is wrong with it."""
+
+    def __init__(self, rows: Iterable[RunRecord] = (), unfinished: Mapping[Path, str] | None = None) -> None:
+        super().__init__(rows)
+        self.unfinished = dict(unfinished or {})
+
+
+@dataclass(frozen=True)
 class Group:
     """Runs on the same data, their examples in one order."""
 
@@ -336,6 +393,9 @@ class System(ABC):
     """True where outputs are read from a file of the user's own and need no journal and no cache."""
     repeats: int = 1
     """How many outputs each example gets, asked for with `Example.repeat` 0, 1, …"""
+    incidental: ClassVar[tuple[str, ...]] = ()
+    """Options that say how outputs are had (how many requests at once, how long to wait), never what they are: a run
+    with others of these is the same run, and resumes."""
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf, open_dict
@@ -135,6 +136,17 @@ def test_the_key_knows_what_changes_the_result() -> None:
     assert key == config.key({**base, "name": "y", "tracking": {}, "output_dir": None, "progress": False})
     for changed in ({"limit": 3}, {"stats": {"seed": 2}}, {"dataset": {"path": "b"}}, {"metrics": {}}):
         assert config.key({**base, **changed}) != key
+
+
+def test_the_key_is_the_same_whatever_says_how_outputs_are_had() -> None:
+    system = {"_target_": "harness.systems.openai.OpenAI", "base_url": "http://h/v1", "model": "m", "concurrency": 32}
+    key = config.key({"system": system})
+    assert key == config.key({"system": {**system, "concurrency": 4, "read_timeout": 9, "requests_per_minute": 60}})
+    for changed in ({"model": "n"}, {"temperature": 1.0}, {"max_tokens": 5}, {"extra": {"top_k": 2}}):
+        assert config.key({"system": {**system, **changed}}) != key
+    for name in ("openai", "command", "python"):  # all that is named is an option
+        spec = yaml.safe_load((config.conf_dir() / "system" / f"{name}.yaml").read_text())
+        assert set(config.locate(spec["_target_"]).incidental) <= set(spec)
 
 
 def test_metric_specs_follow_suites() -> None:

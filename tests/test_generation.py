@@ -186,7 +186,7 @@ def test_show_and_prune_the_cache(made_up: Path, cli: Cli) -> None:
     fresh(cli)
     shown = cli("cache")
     assert shown.code == 0
-    assert [line.split()[:2] for line in shown.out.splitlines()[1:4]] == [
+    assert [line.split()[:2] for line in shown.out.splitlines()[2:5]] == [
         ["outputs", "4"],
         ["made-up", "4"],
         ["embeddings", "0"],
@@ -383,13 +383,13 @@ def test_interrupted_and_told_how_to_go_on(made_up: Path, cli: Cli) -> None:
 
 
 def test_a_secret_is_not_in_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    from harness import app
+    from harness.app import calling
 
-    monkeypatch.setattr(app, "program", ["harness"])
+    monkeypatch.setattr(calling, "program", ["harness"])
     monkeypatch.setattr(
-        app, "typed", ["run", "system.api_key=s1", "tracking.uri=http://me:s2@host", "system.prompt=a=b c"]
+        calling, "typed", ["run", "system.api_key=s1", "tracking.uri=http://me:s2@host", "system.prompt=a=b c"]
     )
-    assert app.command() == "harness run 'system.api_key=***' 'tracking.uri=http://***@host' 'system.prompt=a=b c'"
+    assert calling.command() == "harness run 'system.api_key=***' 'tracking.uri=http://***@host' 'system.prompt=a=b c'"
 
 
 # ---------------------------------------------------------------- facts and forecasts
@@ -444,8 +444,8 @@ def test_a_dry_run_that_cannot_be(made_up: Path, cli: Cli) -> None:
 
 def test_a_second_interrupt_ends_at_once() -> None:
     code = (
-        "import time\nfrom harness.app import _interruptible\n"
-        "with _interruptible():\n"
+        "import time\nfrom harness.app.calling import interruptible\n"
+        "with interruptible():\n"
         "    try:\n        print('go', flush=True)\n        time.sleep(60)\n"
         "    except KeyboardInterrupt:\n        print('ending', flush=True)\n        time.sleep(60)\n"
     )

@@ -64,7 +64,7 @@ def test_only_tracking_imports_mlflow() -> None:
 def test_only_the_application_knows_hydra() -> None:
     for path in PACKAGE.rglob("*.py"):
         names = {name.split(".")[0] for name in imported(path)}
-        assert not names & {"hydra", "omegaconf"} or path.name == "app.py", path
+        assert not names & {"hydra", "omegaconf"} or path.parent.name == "app", path
 
 
 def test_heavy_packages_are_imported_where_used_only() -> None:
@@ -75,3 +75,13 @@ def test_heavy_packages_are_imported_where_used_only() -> None:
         assert not names & set(HEAVY), path
         kernels = {"harness.metrics.kernels", "harness.stats.kernels", "harness.compiled"}
         assert not kernels & imported(path, top_level_only=True), path
+
+
+def test_altair_is_imported_where_figures_are_drawn_only() -> None:
+    drawing = {PACKAGE / "figures", PACKAGE / "report" / "figures"}
+    for path in PACKAGE.rglob("*.py"):
+        names = imported(path, top_level_only=True)
+        if path.parent in drawing:
+            continue
+        assert not {name.split(".")[0] for name in names} & {"altair", "vl_convert"}, path
+        assert not any(name.startswith(("harness.figures", "harness.report.figures")) for name in names), path

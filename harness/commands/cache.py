@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from harness.commands import warn
+from harness.commands import as_json, print_json, warn
 
 
 def add(commands: Any) -> None:
@@ -14,21 +14,25 @@ def add(commands: Any) -> None:
     cache.add_argument("--max-size", metavar="SIZE", help="with --prune: 2GB, 500MB; embeddings go first, then outputs")
     cache.add_argument("--older-than", metavar="AGE", help="with --prune: what was not used for 30d, 12h")
     cache.add_argument("--clear", action="store_true", help="remove everything")
+    as_json(cache)
     cache.set_defaults(call=call, parser=cache)
 
 
 def call(options: Any) -> None:
     import time
+    from dataclasses import asdict
 
-    from harness.report.terminal import print_cache
+    from harness.report.costs import print_cache
     from harness.runner import SHARED
     from harness.store.arrays import ArrayStore
     from harness.store.cache import OutputCache
+    from harness.where import AGES
 
     warn()
     if options.prune != bool(options.max_size or options.older_than):
         options.parser.error("--prune, --max-size and --older-than: expected --prune with one or both of the others")
     cache, arrays = OutputCache(SHARED / "outputs.sqlite"), ArrayStore(SHARED / "arrays.sqlite")
+    gone = 0
     if options.prune or options.clear:
         most = 0 if options.clear else _amount(options, "max_size", SIZES)
         age = _amount(options, "older_than", AGES)
@@ -37,11 +41,16 @@ def call(options: Any) -> None:
         left = None if most is None else max(0, most - cache.store.usage().size)
         gone += arrays.prune(left, since)
         print(f"{gone:,} entries removed", file=sys.stderr)
-    print_cache(str(SHARED), cache.store.usage(), cache.by_system(), arrays.usage())
+    outputs, systems, embeddings = cache.store.usage(), cache.by_system(), arrays.usage()
+    if options.json:
+        by_system = {name: asdict(one) for name, one in systems.items()}
+        told = {"outputs": asdict(outputs), "systems": by_system, "embeddings": asdict(embeddings)}
+        print_json(folder=str(SHARED), removed=gone, **told)
+    else:
+        print_cache(str(SHARED), outputs, systems, embeddings)
 
 
 SIZES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-AGES = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def _amount(options: Any, name: str, units: dict[str, int]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.commands import RUN
+from harness.commands import RUN, as_json
 
 
 def add(commands: Any) -> None:
@@ -22,10 +22,11 @@ def add(commands: Any) -> None:
         help="metrics=[chrf,ter] metrics.bleu.tokenize=zh postprocess=chat",
     )
     score.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
+    as_json(score)
     score.set_defaults(call=call)
 
 
 def call(options: Any) -> None:
     from harness.app import score
 
-    score(options.run, options.overrides, options.config_dir)
+    score(options.run, options.overrides, options.config_dir, options.json)

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from harness.api import Run
+from harness.api import Run, loaded_runs
 from harness.figures.examples import bucket_figures, difference_figures
 from harness.figures.scores import effect_figures, forest_figures, matrix_figures
 from harness.figures.settings import curve_figures, has_curve, is_sweep, sweep_figures
@@ -16,7 +17,7 @@ from harness.figures.view import View
 from harness.report.figures.theme import DARK, LIGHT, responsive, themed
 from harness.report.progress import silent
 from harness.study import study as made
-from harness.types import Figure, HarnessError, Progress, Study
+from harness.types import Figure, HarnessError, Progress, RunResult, Study
 
 __all__ = ["DARK", "KINDS", "LIGHT", "figures", "plot", "responsive", "themed"]
 
@@ -61,10 +62,12 @@ def _sensible(view: View) -> list[str]:
     """Which figures to draw without being asked: not the same twice."""
     if not view.scores:
         return []
+    count = len(view.group.runs)
+    effects = ["effects"] if count == 2 or view.group.baseline is not None else []
     if has_curve(view):
-        few = len(view.group.runs) <= CHECKPOINTS
-        return ["curve", "effects", *(["matrix"] if few else [])]
-    return ["forest", "effects", "matrix", "differences", *(["sweep"] if is_sweep(view) else []), "buckets"]
+        return ["curve", *effects, *(["matrix"] if count <= CHECKPOINTS else [])]
+    pairs = [*effects, "matrix", "differences"] if count > 1 else []
+    return ["forest", *pairs, *(["sweep"] if is_sweep(view) else []), "buckets"]
 
 
 def _drawn(kind: str, view: View, fields: Sequence[str], progress: Progress) -> Iterator[Figure]:
@@ -92,11 +95,16 @@ def chosen(
         raise HarnessError(f"there is no figure {figure!r}; expected one of {', '.join(KINDS)}")
     if by and figure not in (None, "buckets"):
         raise HarnessError(f"--by {by[0]} with the figure {figure}; expected it with buckets only")
-    tests = figure is None or figure in TESTED
-    whole = made(runs, baseline, scores=_headline(scores), tests=tests, progress=progress, **options)
+    given = [runs] if isinstance(runs, str | Path | RunResult) else runs
+    loaded, base = loaded_runs(given, baseline)
+    whole = made(loaded, base, scores=_headline(scores), tests=False, progress=progress, **options)
+    views = [View(whole, group, scores, width) for group in whole.groups]
+    wanted = {figure} if figure is not None else {kind for view in views for kind in _sensible(view)}
+    if wanted & set(TESTED):  # which takes long for many runs, so only where it is shown
+        whole = made(loaded, base, scores=_headline(scores), progress=progress, **options)
+        views = [View(whole, group, scores, width) for group in whole.groups]
     if figure is None:
         return figures(whole, bucket_fields=by, scores=scores, width=width, progress=progress)
-    views = [View(whole, group, scores, width) for group in whole.groups]
     found = [one for view in views for one in _drawn(figure, view, by, progress)]
     if not found:
         names = ", ".join(run.name for run in whole.runs[:5]) + (" …" if len(whole.runs) > 5 else "")
@@ -133,5 +141,5 @@ def plot(
     found = chosen(runs, figure, fields, scores, baseline, width, progress, **options)
     if len(found) == 1:
         return themed(found[0].chart, dark)
-    charts = [one.chart.properties(title=alt.Title(one.title, offset=10)) for one in found]
+    charts = [alt.vconcat(one.chart, title=alt.Title(one.title, offset=10)) for one in found]  # a panel has its own
     return themed(alt.vconcat(*charts, spacing=30).resolve_scale(color="independent", shape="independent"), dark)

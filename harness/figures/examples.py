@@ -118,7 +118,8 @@ def _bucket_figure(
     counts = None if own else np.bincount(splits[0].codes, minlength=len(splits[0].labels)).tolist()
     panels = [drawn.Panel(plain(score), some, view.higher(score)) for score, some in points.items() if some]
     across = f"{title} ({unit})" if unit else title
-    chart = drawn.draw(panels, short(splits[0].labels, 18), counts, across, view.width)
+    names = [view.labels[run.name] for run in runs]
+    chart = drawn.draw(panels, names, short(splits[0].labels, 18), counts, across, view.width)
     said = [
         f"Each score of the examples of a bucket taken as a corpus of its own, with {study.level:.0%} bootstrap "
         "intervals (unadjusted: many buckets, some differ by chance)."
@@ -129,6 +130,8 @@ def _bucket_figure(
         said.append("Length: the mean of an example's references.")
     if runs[0].cluster is not None:
         said.append(f"n counts examples; resampled are clusters by {plain(runs[0].cluster)}.")
+    if any(run.failed for run in runs):
+        said.append("Failed examples are counted in n and have no score.")
     if small:
         said.append(f"No interval where a bucket has fewer than {buckets.LEAST} examples or clusters to resample.")
     if len(runs) < len(view.group.runs):
@@ -145,7 +148,7 @@ def _lengths(runs: Sequence[RunResult]) -> list[str]:
 
 
 def _fields(runs: Sequence[RunResult]) -> list[str]:
-    """Fields of the metadata with 2 to 12 values, or with numbers that are no mere numbering."""
+    """Fields of the metadata with 2 to 12 values of 5 examples each or more, or with numbers that are no numbering."""
     found = []
     for field in _metadata(runs[0]):
         values = runs[0].examples[field].tolist()
@@ -156,7 +159,8 @@ def _fields(runs: Sequence[RunResult]) -> list[str]:
             continue
         numbers = all(buckets.is_number(value) for value in known)
         numbering = numbers and distinct == len(known) and known == sorted(known)
-        if 2 <= distinct <= buckets.DOZEN or (numbers and distinct > buckets.DOZEN and not numbering):
+        few = 2 <= distinct <= buckets.DOZEN and len(known) >= buckets.LEAST * distinct
+        if few or (numbers and distinct > buckets.DOZEN and not numbering):
             found.append(field)
     return found[:FIELDS]
 

@@ -53,6 +53,8 @@ def curve_figures(view: View) -> Iterator[Figure]:
         if points:
             panels.append(curve.Panel(plain(score), points, view.higher(score), line))
     dashed = f" Dashed: {view.labels[base.name]}." if base is not None else ""
+    rest = [view.labels[run.name] for run in view.group.runs if step_of(run) is None and run is not base]
+    dashed += f" Without a step, so not shown: {', '.join(rest)}." if rest else ""
     caption = f"Scores by training step; bands are {view.level()} bootstrap intervals of each checkpoint.{dashed}"
     yield view.figure("curve", "Learning curve", caption, curve.draw(panels, "step", view.width))
 

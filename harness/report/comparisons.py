@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from harness.report.terminal import console, number, table
+from harness.report.columns import Columns, show
+from harness.report.terminal import console, number
 from harness.types import Comparison, Comparisons
 
 FEW = 50
@@ -30,44 +31,59 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, 
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
     for dataset, on_one in groupby(rows, key=lambda r: r.dataset):
         some = list(on_one)
-        out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"), soft_wrap=True)
+        out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"))
         if len(pairs) <= MANY or not rankings:
             _print_pairs(out, some, level)
         _print_rankings(out, [one for one in rankings if one.dataset == dataset])
         out.print()
     if rows.macro:
-        out.print(Text(f"{rows.macro[0].dataset}: each score's mean over them, paired {test}", "bold"), soft_wrap=True)
+        out.print(Text(f"{rows.macro[0].dataset}: each score's mean over them, paired {test}", "bold"))
         _print_pairs(out, rows.macro, level)
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs)} pairs were compared; --json lists them, --baseline RUN shows those of one run."
-        out.print(hint, style="dim", soft_wrap=True)
+        out.print(hint, style="dim")
     if test == "bootstrap" and min(row.n for row in rows) < FEW:
         hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
-        out.print(hint, style="dim", soft_wrap=True)
+        out.print(hint, style="dim")
     note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}; verdicts follow it."
-    out.print(note, style="dim", soft_wrap=True)
+    out.print(note, style="dim")
 
 
 def _print_pairs(out: Console, rows: Sequence[Comparison], level: float) -> None:
     for (system, baseline), pair in groupby(rows, key=lambda r: (r.system, r.baseline)):
         found = list(pair)
-        checked = any(row.p_t is not None for row in found)
-        out.print(Text(f"\n{system} against {baseline}", "bold"), soft_wrap=True)
-        checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
-        shown = table(
-            ("score", "left"), ("difference", "right"), (f"{level:.0%} interval", "left"), ("p", "right"), *checks,
-            ("p adj.", "right"), ("won/tied/lost %", "right"), ("verdict", "left"),
-        )  # fmt: skip
-        for row in found:
-            digits = _digits(row)
-            style = {"better": "green", "worse": "red"}.get(row.verdict, "")
-            difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
-            bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
-            ps = (row.p_value, *((row.p_t, row.p_wilcoxon) if checked else ()), row.p_adjusted)
-            shown.add_row(row.score, difference, bounds, *map(_p, ps), _shares(row), Text(row.verdict, style))
-        out.print(shown)
-        out.print(sentence(found), soft_wrap=True)
+        out.print(Text(f"\n{system} against {baseline}", "bold"))
+        show(out, *_pair_layouts(found, level))
+        out.print(sentence(found))
+
+
+def _pair_layouts(rows: Sequence[Comparison], level: float) -> tuple[Columns, Columns]:
+    """The comparisons of one pair of systems: a line a score, or two lines where that is too wide."""
+    checked = any(row.p_t is not None for row in rows)
+    bounds_head = f"{level:.0%} interval"
+    checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
+    wide = Columns(
+        ("score", "left"), ("difference", "point"), (bounds_head, "interval"), ("p", "right"), *checks,
+        ("p adj.", "right"), ("won/tied/lost %", "right"), ("verdict", "left"),
+    )  # fmt: skip
+    narrow = Columns(("score", "left"), ("diff.", "point"), (bounds_head, "interval"), ("verdict", "left"))
+    narrow.add_row("", "p", "p adj.", "won/tied/lost %", style="dim")
+    if checked:
+        narrow.add_row("", "p", "p", "t-test, Wilcoxon", style="dim")
+    for row in rows:
+        digits = _digits(row)
+        style = {"better": "green", "worse": "red"}.get(row.verdict, "")
+        difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
+        bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
+        tests = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
+        verdict = Text(row.verdict, style)
+        wide.add_row(row.score, difference, bounds, _p(row.p_value), *tests, _p(row.p_adjusted), _shares(row), verdict)
+        narrow.add_row(row.score, difference, bounds, verdict)
+        narrow.add_row("", _p(row.p_value), _p(row.p_adjusted), _shares(row), style="dim")
+        if checked:
+            narrow.add_row("", *tests, "", style="dim")
+    return wide, narrow
 
 
 def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
@@ -77,18 +93,18 @@ def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
         return
     ranks = [{one.system: f"{_rank(one)} {one.letters}" for one in ranking.systems} for ranking in rankings]
     names = [one.system for one in rankings[0].systems]
-    wide = table(("rank and group", "left"), *((ranking.score, "left") for ranking in rankings))
+    wide = Columns(("rank and group", "left"), *((ranking.score, "left") for ranking in rankings))
     for name in names:
         wide.add_row(name, *(cells.get(name, "") for cells in ranks))
     out.print()
-    if Console(width=10_000, markup=False).measure(wide).maximum <= out.width:
+    if wide.width <= out.width:
         out.print(wide)
     else:
         for ranking, cells in zip(rankings, ranks, strict=True):
-            narrow = table(("rank and group", "left"), (ranking.score, "left"))
+            narrow = Columns(("rank and group", "left"), (ranking.score, "left"))
             for one in ranking.systems:
                 narrow.add_row(one.system, cells[one.system])
-            out.print(narrow)
+            show(out, narrow)
     out.print("Ranks that the tests leave open; systems that share a letter cannot be told apart.", style="dim")
 
 
@@ -152,15 +168,15 @@ def print_powers(rows: Sequence[Any], power: float) -> None:
     for (dataset, baseline, system), some in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
         pair = list(some)
         out.print(Text(f"{dataset}: {system} against {baseline}, n = {pair[0].n} {pair[0].unit}", "bold"))
-        shown = table(
-            ("score", "left"), ("standard error", "right"), ("smallest detectable", "right"), ("difference", "right"),
+        shown = Columns(
+            ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
             ("power for it", "right"), ("n for it", "right"),
         )  # fmt: skip
         for row in pair:
             digits = 2 if row.smallest_detectable >= 0.1 else 4
             values = (number(x, digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
             shown.add_row(row.score, *values, f"{row.power:.0%}", "n/a" if row.needed is None else f"{row.needed:,}")
-        out.print(shown)
+        show(out, shown)
         out.print()
     out.print(f"Smallest detectable and n: with a chance of {power:.0%}, in a single test.", style="dim")
 
@@ -171,10 +187,14 @@ def print_best(rows: Sequence[Any]) -> None:
     for dataset, some in groupby(rows, key=lambda r: r.dataset):
         group = list(some)
         first = group[0]
-        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n} {first.unit}", "bold"), soft_wrap=True)
-        shown = table(
-            ("score", "left"), ("best", "left"), ("as it stands", "right"), (f"{first.level:.0%} interval", "left"),
-            ("corrected", "right"), (f"{first.level:.0%} interval", "left"), ("chosen again", "right"),
+        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n} {first.unit}", "bold"))
+        shown = Columns(
+            ("score", "left"), ("best", "left"), ("as it stands", "point"), (f"{first.level:.0%} interval", "interval"),
+            ("corrected", "point"), (f"{first.level:.0%} interval", "interval"), ("chosen again", "right"),
+        )  # fmt: skip
+        narrow = Columns(
+            ("score", "left"), ("best", "left"), ("estimate", "point"), (f"{first.level:.0%} interval", "interval"),
+            ("chosen again", "right"),
         )  # fmt: skip
         for row in group:
             digits = 2 if abs(row.estimate) >= 1.5 else 4
@@ -185,11 +205,12 @@ def print_best(rows: Sequence[Any]) -> None:
                 for cell in (number(estimate, digits), f"[{number(low, digits)}, {number(high, digits)}]")
             ]
             shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
-        out.print(shown)
+            narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")
+            narrow.add_row("", "  corrected", *cells[2:], "")
+        show(out, shown, narrow)
         out.print()
     out.print(
         "Corrected: less what the best of so many gains by luck. Chosen again: the share of resamples in which the "
         "same run wins.",
         style="dim",
-        soft_wrap=True,
     )

@@ -11,10 +11,14 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from harness.report.terminal import console, digits_of, interval, number, table
+from harness.report.columns import GAP, Columns, show
+from harness.report.terminal import console, digits_of, interval, number
 from harness.types import RunResult, Score
 
 WIDTH = 48
+"""Of the band, where there is room for it."""
+LEAST = 12
+"""A shorter band shows nothing."""
 
 
 def print_curve(runs: Sequence[RunResult]) -> None:
@@ -30,11 +34,18 @@ def print_curve(runs: Sequence[RunResult]) -> None:
         low, high = (min(values), max(values)) if values else (0.0, 0.0)
         level = found[0][1].level
         axis = f"{number(low, digits)} to {number(high, digits)}"
-        shown = table(("step", "right"), (name, "right"), (f"{level:.0%} interval", "left"), (axis, "left"))
-        for run, score in found:
-            step = f"{run.manifest['system']['step']:,}"
-            shown.add_row(step, number(score.estimate, digits), interval(score, digits), band(score, low, high))
-        out.print(shown)
+        heads = (("step", "right"), (name, "right"), (f"{level:.0%} interval", "interval"))
+        plain, drawn = Columns(*heads), Columns(*heads, (axis, "left"))
+        rows = [
+            (f"{run.manifest['system']['step']:,}", number(score.estimate, digits), interval(score, digits), score)
+            for run, score in found
+        ]
+        for *cells, _ in rows:
+            plain.add_row(*cells)
+        room = min(WIDTH, out.width - plain.width - GAP)
+        for *cells, score in rows:
+            drawn.add_row(*cells, band(score, low, high, max(room, 1)))
+        show(out, drawn if room >= LEAST else plain, plain, last=plain)
         out.print()
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from harness.types import Step
 
+NARROW = 72
+"""Columns below which there is room for the counts and the rate only."""
+
 
 class _Silent:
     def __enter__(self) -> _Silent:
@@ -32,14 +35,14 @@ class _Bar:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+        console = Console(stderr=True)
+        more = (TextColumn("{task.fields[rate]}"), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
         self._bar = Progress(
             TextColumn("{task.description:<18}"),
-            BarColumn(),
+            *([BarColumn()] if console.width >= NARROW else []),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
+            *(more if console.width >= NARROW else more[:1]),
+            console=console,
             transient=True,
         )
         self._task = self._bar.add_task(stage, total=total or None, rate="", note="")

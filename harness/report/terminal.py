@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rich.console import Console
-from rich.table import Table
+from rich.style import Style
 from rich.text import Text
 
-from harness.types import RunResult, Score
+from harness.report.columns import Columns, show
+from harness.types import RunRecord, RunResult, Score
+
+PIPED = 1_000_000
+"""Columns of what is no terminal: nothing is folded there."""
+LABEL = 12
 
 
 def console() -> Console:
-    """Standard output; not folded at 80 columns where it is not a terminal."""
+    """Standard output; a terminal's width is respected, a pipe gets whole lines and no escape codes."""
     if sys.stdout.isatty():
         return Console(highlight=False, markup=False)
-    return Console(highlight=False, markup=False, width=240, no_color=True)
+    return Console(highlight=False, markup=False, width=PIPED, force_terminal=False)
+
+
+def linked(text: str, target: str | Path, dim: bool = False) -> Text:
+    """A text that a terminal opens as a page or a folder."""
+    uri = target if isinstance(target, str) else f"file://{quote(os.path.abspath(target))}"
+    return Text(text, Style(link=uri, dim=dim or None))
+
+
+def labelled(out: Console, label: str, text: str | Text, style: str = "") -> None:
+    """`label       text`; a text of more than one line stays right of its label, what is linked is never broken."""
+    if isinstance(text, Text):
+        out.print(Text.assemble(f"{label:<{LABEL}}", text), soft_wrap=True)
+        return
+    for i, line in enumerate(Text(text).wrap(out, max(out.width - LABEL, 20))):
+        out.print(Text(f"{'' if i else label:<{LABEL}}{line.plain.rstrip()}", style), soft_wrap=True)
 
 
 def number(value: float | None, digits: int) -> str:
@@ -36,13 +56,6 @@ def digits_of(scores: Mapping[str, Score], name: str) -> int:
         return 0
     family = [s for n, s in scores.items() if n.partition(".")[0] == name.partition(".")[0]]
     return 2 if any(abs(x or 0.0) >= 1.5 for s in family for x in (s.estimate, s.low, s.high)) else 4
-
-
-def table(*columns: tuple[str, str], title: str | None = None) -> Table:
-    table = Table(box=None, title=title, title_justify="left", title_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for name, justify in columns:
-        table.add_column(name, justify=justify, no_wrap=True, header_style="dim")  # type: ignore[arg-type]
-    return table
 
 
 def interval(score: Score, digits: int) -> str:
@@ -66,38 +79,45 @@ def _extremes(score: Score, digits: int) -> str:
 def print_run(run: RunResult, scores: bool = True) -> None:
     """The score table of one run, where it is kept and where it was logged."""
     out = console()
-    some = next(iter(run.scores.values()))
     failed = f", {run.failed} failed" if run.failed else ""
     units = f", clustered by {run.cluster}" if run.cluster else ""
+    out.print(Text.assemble((run.name, "bold"), f"  {_count(run)}{failed}{units}"))
+    if scores:
+        show(out, *_scores(run))
+        for name, score in run.scores.items():
+            if score.headline and score.low is not None and score.note:
+                labelled(out, "note", f"{name}: {score.note}")
+    if run.stopped:
+        labelled(out, "stopped", _stopped(run.stopped))
+    if run.health:
+        labelled(out, "outputs", _health(run.health))
+        for warning in run.health["warnings"]:
+            labelled(out, "warning", warning, "yellow")
+    if run.path is not None:
+        labelled(out, "run folder", linked(str(run.path), run.path))
+    logged = run.manifest.get("mlflow")
+    if logged:
+        where = logged["where"]
+        labelled(out, "MLflow run", linked(where, where) if where.startswith("http") else Text(where))
+    out.print()
+
+
+def _scores(run: RunResult) -> tuple[Columns, Columns]:
+    """A row a score, sub-scores below the score that they belong to; and names above numbers, for narrow terminals."""
+    some = next(iter(run.scores.values()))
     moved = any(score.if_worst is not None for score in run.scores.values())
-    noted = {name: score.note for name, score in run.scores.items() if score.headline and score.low is not None}
-    shown = table(
-        ("score", "left"), ("estimate", "right"), (f"{some.level:.0%} interval", "left"), ("MC error", "right"),
-        *([("failed worst … best", "left")] if moved else []),
-    )  # fmt: skip
+    heads = [("estimate", "point"), (f"{some.level:.0%} interval", "interval"), ("MC error", "point")]
+    heads += [("failed worst … best", "left")] if moved else []
+    wide, tall = Columns(("score", "left"), *heads), Columns(*heads)
     for name, score in run.scores.items():
         digits = digits_of(run.scores, name)
         more = [_extremes(score, digits)] if moved else []
-        cells = (number(score.estimate, digits), interval(score, digits), _error(score, digits))
+        cells = (number(score.estimate, digits), interval(score, digits), _error(score, digits), *more)
         style = None if score.headline else "dim"
-        shown.add_row(name if score.headline else f"  {name}", *cells, *more, style=style)
-    out.print(Text.assemble((run.name, "bold"), f"  {_count(run)}{failed}{units}"), soft_wrap=True)
-    if scores:
-        out.print(shown)
-        for name, note in noted.items():
-            if note:
-                out.print(f"note        {name}: {note}", soft_wrap=True)
-    if run.stopped:
-        out.print(f"stopped     {_stopped(run.stopped)}", soft_wrap=True)
-    if run.health:
-        out.print(f"outputs     {_health(run.health)}", soft_wrap=True)
-        for warning in run.health["warnings"]:
-            out.print(Text(f"warning     {warning}", "yellow"), soft_wrap=True)
-    out.print(f"run folder  {run.path}", soft_wrap=True)
-    logged = run.manifest.get("mlflow")
-    if logged:
-        out.print(f"MLflow run  {logged['where']}", soft_wrap=True)
-    out.print()
+        wide.add_row(name if score.headline else f"  {name}", *cells, style=style)
+        tall.add_row(name, *("" for _ in heads[1:]), style="bold" if score.headline else None)
+        tall.add_row(*cells, style=style)
+    return wide, tall
 
 
 def _count(run: RunResult) -> str:
@@ -126,46 +146,7 @@ def _health(health: Mapping[str, Any]) -> str:
     return ", ".join([*parts, f"{ratio:.2f} times the references' length"] if ratio is not None else parts)
 
 
-def print_dry_run(found: Sequence[Mapping[str, Any]]) -> None:
-    """What runs would do, a row each, with a total where there are several."""
-    counted = {"examples": "examples", "outputs": "outputs", "journal": "in the journal", "cached": "cached"}
-    counted |= {"generate": "to generate", "input_tokens": "tokens in", "output_tokens": "tokens out"}
-    priced = any(one["cost"] is not None for one in found)
-    heads = [*counted.values(), "time", *(["cost"] if priced else [])]
-    shown = table(("run", "left"), *((head, "right") for head in heads))
-    total: dict[str, Any] = {
-        field: None if any(one[field] is None for one in found) else sum(one[field] for one in found)
-        for field in (*counted, "seconds", "cost")
-    }
-    for name, one in [*((one["name"], one) for one in found), *([("total", total)] if len(found) > 1 else [])]:
-        cells = ["unknown" if one[field] is None else f"{one[field]:,}" for field in counted]
-        cells.append("unknown" if one["seconds"] is None else str(timedelta(seconds=round(one["seconds"]))))
-        if priced:
-            cells.append("unknown" if one["cost"] is None else f"{one['cost']:.2f}")
-        shown.add_row(name, *cells)
-    out = console()
-    out.print(shown)
-    out.print("A dry run: nothing was generated or written. Tokens, time and cost are estimates.", style="dim")
-
-
-def print_cache(folder: str, outputs: Any, systems: Mapping[str, Any], arrays: Any) -> None:
-    """How full the shared caches are, outputs by system."""
-    shown = table(("in " + folder, "left"), ("entries", "right"), ("size", "right"), ("least recently used", "left"))
-    named = [("outputs", outputs), *((f"  {name}", one) for name, one in systems.items()), ("embeddings", arrays)]
-    for name, one in named:
-        used = datetime.fromtimestamp(one.oldest).strftime("%Y-%m-%d %H:%M") if one.oldest else ""
-        shown.add_row(name, f"{one.entries:,}", _size(one.size), used)
-    console().print(shown)
-
-
-def _size(size: int) -> str:
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size} B"
-
-
-def print_summary(runs: Sequence[RunResult]) -> None:
+def print_summary(runs: Sequence[RunResult | RunRecord]) -> None:
     """The headline scores of several runs side by side, one table a data set; a row a score where that is too wide."""
     out = console()
     keys = {run.dataset_key: run.dataset for run in runs}
@@ -174,29 +155,25 @@ def print_summary(runs: Sequence[RunResult]) -> None:
         shown = dataset if list(keys.values()).count(dataset) == 1 else f"{dataset} ({key[:8]})"
         level = next(iter(some[0].scores.values())).level
         names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
+        digits = {name: min(digits_of(run.scores, name) for run in some if name in run.scores) for name in names}
         title = f"{shown}, {level:.0%} intervals"
-        wide = table(("system", "left"), *((name, "right") for name in names), title=title)
-        long = table(("system", "left"), ("score", "left"), ("estimate", "right"), ("interval", "left"), title=title)
+        wide = Columns(("system", "left"), *((name, "right") for name in names), title=title)
+        ends = (("estimate", "point"), ("interval", "interval"))
+        long = Columns(("system", "left"), ("score", "left"), *ends, title=title)
+        tall = Columns(("system", "left"), ("score", "point"), ends[1], title=title)
         for run in some:
-            cells = [_cells(run, name) for name in names]
-            wide.add_row(run.system, *(estimate for estimate, _ in cells))
+            cells = [_cells(run, name, digits[name]) for name in names]
+            system = Text(run.system, "bold") if run.path is None else linked(run.system, run.path)
+            wide.add_row(system, *(estimate for estimate, _ in cells))
             wide.add_row("", *(bounds for _, bounds in cells), style="dim")
+            tall.add_row(system, "", "")
             for i, (name, pair) in enumerate(zip(names, cells, strict=True)):
-                long.add_row("" if i else run.system, name, *pair)
-        needed = Console(width=10_000, markup=False).measure(wide).maximum
-        out.print(wide if needed <= out.width else long)
+                long.add_row("" if i else system, name, *pair)
+                tall.add_row(f"  {name}", *pair)
+        show(out, wide, long, tall, last=tall)
         out.print()
 
 
-def _cells(run: RunResult, name: str) -> tuple[str, str]:
+def _cells(run: RunResult | RunRecord, name: str, digits: int) -> tuple[str, str]:
     score = run.scores.get(name)
-    if score is None:
-        return "", ""
-    digits = digits_of(run.scores, name)
-    return number(score.estimate, digits), interval(score, digits)
-
-
-def print_compare_command(folders: Sequence[Path]) -> None:
-    """How to compare these runs, and where there are several, what the best of them is worth."""
-    for command in ("compare", "best") if len(folders) > 2 else ("compare",):
-        console().print(f"{command:<7}  {shlex.join(['harness', command, *map(str, folders)])}", soft_wrap=True)
+    return ("", "") if score is None else (number(score.estimate, digits), interval(score, digits))

@@ -113,7 +113,9 @@ def _name(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else f"{value}"
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def scores(

@@ -44,6 +44,8 @@ GRACE = 10.0
 
 
 class Command(System):
+    incidental = ("timeout",)
+
     def __init__(
         self,
         command: Sequence[str | int | float],

@@ -36,6 +36,11 @@ Completion = tuple[str | None, dict[str, Any]]
 
 
 class OpenAI(System):
+    incidental = (
+        "api_key_env", "concurrency", "requests_per_minute", "tokens_per_minute", "retries", "backoff",
+        "connect_timeout", "read_timeout", "time_limit", "price",
+    )  # fmt: skip
+
     def __init__(
         self,
         base_url: str,

@@ -34,6 +34,8 @@ VERSION = 1
 
 
 class Python(System):
+    incidental = ("concurrency",)
+
     def __init__(
         self,
         function: str,

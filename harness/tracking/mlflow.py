@@ -25,7 +25,7 @@ MAX_METRICS, MAX_PARAMS, MAX_VALUE, MAX_TAG, MAX_NOTE = 1000, 100, 6000, 5000, 8
 TABLE_OF_RUNS = {"mlflow.experimentKind": "custom_model_development"}  # else the pages open on empty traces
 ARTIFACTS = ("scores.json", "examples.parquet", "statistics.parquet", "config.yaml")
 INCIDENTAL = (
-    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "progress",
+    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "json", "progress",
 )  # fmt: skip
 """May differ when the same result is logged again; MLflow refuses a parameter of another value."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,8 +56,8 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     print_comparisons(harness.compare([a, b], resamples=200), [], 0.95, "bootstrap", "max-t")
     lines = capsys.readouterr().out.splitlines()
     bleu = b.scores["bleu"]
-    shown = f"bleu                      {bleu.estimate:.2f}  [{bleu.low:.2f}, {bleu.high:.2f}]"
-    (line,) = [x.rstrip() for x in lines if x.startswith(shown)]
+    words = f"bleu {bleu.estimate:.2f} [{bleu.low:.2f}, {bleu.high:.2f}] ±"
+    (line,) = [x for x in lines if re.sub(r"(?<=\[) +| +(?= )", "", x).startswith(words)]
     assert line.endswith(f"±{max(bleu.low_error, bleu.high_error):.3f}")  # type: ignore[type-var]
     assert any(line.startswith("good") and "rougeLsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines)
     assert "good against bad" in lines

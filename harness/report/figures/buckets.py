@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from harness.report.figures.scales import systems
-from harness.report.figures.theme import columns, digits, interval, number
+from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,37 @@ class Panel:
     higher_is_better: bool = True
 
 
-def draw(panels: Sequence[Panel], labels: Sequence[str], counts: Sequence[int] | None, field: str, width: float) -> Any:
-    """`labels` are the buckets', `counts` how many examples each has, where that is the same for all systems."""
-    names = list(dict.fromkeys(point.system for panel in panels for point in panel.points))
-    least = max(150, min(260, len(labels) * (len(names) * 7 + 12)) + 40)
+def draw(
+    panels: Sequence[Panel],
+    names: Sequence[str],
+    labels: Sequence[str],
+    counts: Sequence[int] | None,
+    field: str,
+    width: float = WIDTH,
+) -> Any:
+    """`names` are the systems', `labels` the buckets', of which those with a score are shown; `counts` the examples
+    that each bucket has, where they are the same for all systems."""
+    used = sorted({point.bucket for panel in panels for point in panel.points})
+    least = max(150, min(260, len(used) * (len(names) * 7 + 12)) + 40)
     across = columns(len(panels), width, least)
     size = max(110, (width - 52 * across) / across)
-    said = [f"{one}\nn={counts[i]:,}" if counts else one for i, one in enumerate(labels)]
-    charts = [_panel(panel, names, said, field, size, width) for panel in panels]
+    numbers = {i: f"n={counts[i]:,}" for i in used} if counts else {}
+    turned = max(width_of([labels[i], numbers.get(i, "")], 10) for i in used) > size / len(used)
+    join = " " if turned else "\n"
+    said = {i: f"{labels[i]}{join}{numbers[i]}" if numbers else labels[i] for i in used}
+    charts = [_panel(panel, names, said, field, size, width, turned) for panel in panels]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
 
 
-def _panel(panel: Panel, names: Sequence[str], labels: Sequence[str], field: str, width: float, whole: float) -> Any:
+def _panel(
+    panel: Panel,
+    names: Sequence[str],
+    labels: Mapping[int, str],
+    field: str,
+    width: float,
+    whole: float,
+    turned: bool,
+) -> Any:
     places = digits([point.estimate for point in panel.points])
     values = [
         {
@@ -59,18 +78,17 @@ def _panel(panel: Panel, names: Sequence[str], labels: Sequence[str], field: str
     ]
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
     room = width / max(1, len(labels))
-    longest = max(len(line) for label in labels for line in label.split("\n")) * 6
-    turn = {"labelAngle": -40, "labelAlign": "right"} if longest > room else {"labelAngle": 0}
+    turn = {"labelAngle": -40, "labelAlign": "right"} if turned else {"labelAngle": 0}
     x = alt.X(
         "bucket:N",
         title=field,
-        scale=alt.Scale(domain=list(labels), paddingInner=0.25, paddingOuter=0.1),
+        scale=alt.Scale(domain=list(labels.values()), paddingInner=0.25, paddingOuter=0.1),
         axis=alt.Axis(
-            labelExpr="split(datum.label, '\\n')", ticks=False, domain=False, labelLimit=110, labelFontSize=10, **turn
+            labelExpr="split(datum.label, '\\n')", ticks=False, domain=False, labelLimit=130, labelFontSize=10, **turn
         ),
     )
     colour, shape = systems(names, whole)
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(alt.InlineData(values=values)).encode(
         x=x,
         xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=list(names), paddingOuter=0.3)),
         color=colour,
@@ -83,7 +101,7 @@ def _panel(panel: Panel, names: Sequence[str], labels: Sequence[str], field: str
         ],
     )
     scale = alt.Scale(zero=False)
-    axis = alt.Axis(domain=False, ticks=False, tickCount=5)
+    axis = alt.Axis(domain=False, ticks=False, tickCount=5, labelFlush=True)
     bounds = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q")
     points = base.mark_point(filled=True, opacity=1, size=38 if room / len(names) > 9 else 22).encode(
         y="estimate:Q", shape=shape

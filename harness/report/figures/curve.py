@@ -86,7 +86,7 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     few = {"values": sorted(set(steps))} if log.get("type") and len(set(steps)) <= width // 35 else {}
     numbers = {"labelExpr": NUMBERS, "tickCount": max(3, int(width // 60)), **few}
     colour, shape = systems(names, whole, "series")
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X(
             "x:Q",
             title=across_title,
@@ -101,7 +101,12 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
             alt.Tooltip("interval:N", title="interval"),
         ],
     )
-    y = alt.Y("low:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(domain=False, ticks=False, tickCount=5))
+    y = alt.Y(
+        "low:Q",
+        title=None,
+        scale=alt.Scale(zero=False),
+        axis=alt.Axis(domain=False, ticks=False, tickCount=5, labelFlush=True),
+    )
     band = base.mark_area(opacity=0.18).encode(y=y, y2="high:Q")
     line = base.mark_line(strokeWidth=1.75).encode(y="estimate:Q")
     layers = [band, line]
@@ -109,7 +114,7 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     dots = base.mark_point(filled=True, opacity=1, size=28 if most <= FEW else 8).encode(y="estimate:Q")
     layers.append(dots.encode(shape=shape))
     if panel.line is not None:
-        zero = alt.Chart(alt.Data(values=[{"low": panel.line}])).mark_rule(style="zero").encode(y="low:Q")
+        zero = alt.Chart(alt.InlineData(values=[{"low": panel.line}])).mark_rule(style="zero").encode(y="low:Q")
         layers.insert(0, zero)
     return alt.layer(*layers).properties(
         width=round(width), height=150, title=alt.Title(title, fontSize=12, fontWeight="normal")

@@ -76,7 +76,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         }
         for bar in panel.bars
     ]
-    tick = _tick(panel.reach)
+    tick, top = _tick(panel.reach), _tick(tallest, 0.92)
     x = alt.X(
         "low:Q",
         title=f"difference in {panel.score}",
@@ -87,12 +87,12 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         "from:Q",
         title=None,
         scale=alt.Scale(domain=[0, tallest]),
-        axis=alt.Axis(format="%", tickCount=3, domain=False, ticks=False),
+        axis=alt.Axis(format="~%", values=[0, top / 2, top], domain=False, ticks=False),
     )
     domain = list(OUTCOMES)
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=list(OUTCOMES.values())))
     bars = (
-        alt.Chart(alt.Data(values=values))
+        alt.Chart(alt.InlineData(values=values))
         .mark_rect(opacity=0.85)
         .encode(
             x=x,
@@ -108,10 +108,10 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
             ],
         )
     )
-    zero = alt.Chart(alt.Data(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
+    zero = alt.Chart(alt.InlineData(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
     means = [{"low": panel.mean, "mean": number(panel.mean, places, True)}]
     mean = (
-        alt.Chart(alt.Data(values=means))
+        alt.Chart(alt.InlineData(values=means))
         .mark_rule(style="mean")
         .encode(x="low:Q", tooltip=[alt.Tooltip("mean:N", title="mean difference")])
     )
@@ -120,11 +120,12 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
     return alt.layer(bars, zero, mean).properties(width=round(width), height=70, title=title)
 
 
-def _tick(reach: float) -> float:
+def _tick(reach: float, room: float = 0.8) -> float:
     """The largest round number that leaves room for its label.
 
     >>> _tick(0.34), _tick(28.0), _tick(100)
     (0.2, 20.0, 50.0)
     """
-    power = 10.0 ** math.floor(math.log10(reach * 0.8))
-    return float(f"{max(step * power for step in (1, 2, 5) if step * power <= reach * 0.8):.6g}")
+    most = reach * room
+    power = 10.0 ** math.floor(math.log10(most))
+    return float(f"{max(step * power for step in (1, 2, 5) if step * power <= most):.6g}")

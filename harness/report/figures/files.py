@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,12 +31,27 @@ def rendered(figure: Figure, suffix: str, dark: bool = False) -> bytes:
     if suffix == ".pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
     if suffix == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, ppi=72 * SCALE))
+        return _smaller(bytes(vl_convert.vegalite_to_png(spec, vl_version=version, ppi=72 * SCALE)))
     if suffix == ".svg":
         return str(vl_convert.vegalite_to_svg(spec, vl_version=version)).encode()
     raise HarnessError(
         f"no figure can be written as {suffix or 'a file without a suffix'}; expected {' '.join(SUFFIXES)}"
     )
+
+
+def _smaller(png: bytes) -> bytes:
+    """The same picture compressed better, to a quarter or so: vl-convert is in a hurry."""
+    kept, pixels, i = [], b"", 8
+    while i < len(png):
+        size = int.from_bytes(png[i : i + 4], "big")
+        kind, content, i = png[i + 4 : i + 8], png[i + 8 : i + 8 + size], i + 12 + size
+        if kind == b"IDAT":
+            pixels += content
+        else:
+            kept.append((kind, content))
+    kept.insert(-1, (b"IDAT", zlib.compress(zlib.decompress(pixels), 9)))
+    parts = [len(c).to_bytes(4, "big") + k + c + zlib.crc32(k + c).to_bytes(4, "big") for k, c in kept]
+    return png[:8] + b"".join(parts)
 
 
 def page(figures: Sequence[Figure]) -> bytes:

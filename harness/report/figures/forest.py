@@ -99,11 +99,11 @@ def _panel(panel: Panel, standings: Standings, width: float, whole: float, label
     tooltip += [alt.Tooltip("interval:N", title="interval")]
     tooltip += [alt.Tooltip("standing:N", title="verdict")] if standings else []
     tooltip += [alt.Tooltip("more:N", title="more")] if any(row.more for row in panel.rows) else []
-    base = alt.Chart(alt.Data(values=values)).encode(y=y, color=colour, tooltip=tooltip)
+    base = alt.Chart(alt.InlineData(values=values)).encode(y=y, color=colour, tooltip=tooltip)
     bounds = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=ticks), x2="high:Q")
     points = base.mark_point(filled=True, opacity=1).encode(x="estimate:Q", shape=shape, size=size)
     layers = [bounds, points]
     if panel.line is not None:
-        line = alt.Chart(alt.Data(values=[{"line": panel.line}])).mark_rule(style="zero").encode(x="line:Q")
+        line = alt.Chart(alt.InlineData(values=[{"line": panel.line}])).mark_rule(style="zero").encode(x="line:Q")
         layers.insert(0, line)
     return alt.layer(*layers).properties(width=round(width), height=22 * len(order))

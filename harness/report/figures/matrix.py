@@ -70,7 +70,7 @@ def _panel(panel: Panel, step: float, width: float) -> Any:
     plain = {"ticks": False, "domain": False, "grid": False, "title": None}
     height = step if not numbers else step * 0.75
     size = min(11, height - 1)
-    base = alt.Chart(alt.Data(values=values)).encode(
+    base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y("row:N", scale=scale, axis=alt.Axis(**plain, labelFontSize=size)),
         x=alt.X("column:N", scale=scale, axis=alt.Axis(**plain, orient="top", labelAngle=-50, labelFontSize=size)),
         tooltip=[

@@ -90,7 +90,7 @@ def _panel(panel: Panel, axes: Sequence[Axis], width: float) -> Any:
     )
     y = alt.Y("place:Q", scale=alt.Scale(domain=[0, 1], padding=6), axis=None)
     tooltip = [alt.Tooltip("system:N", title="run"), alt.Tooltip("shown:N", title=panel.score)]
-    chart = alt.Chart(alt.Data(values=[row for row in rows if row["standing"] == REST]))
+    chart = alt.Chart(alt.InlineData(values=[row for row in rows if row["standing"] == REST]))
     rest = chart.mark_line(strokeWidth=1.25, opacity=0.75).encode(
         x=x,
         y=y,
@@ -99,12 +99,12 @@ def _panel(panel: Panel, axes: Sequence[Axis], width: float) -> Any:
         tooltip=tooltip,
         color=alt.Color("height:Q", scale=alt.Scale(domain=[0, 1], range=["#c4c4c4", BETTER]), legend=None),
     )
-    chart = alt.Chart(alt.Data(values=[row for row in rows if row["standing"] == LEADER]))
+    chart = alt.Chart(alt.InlineData(values=[row for row in rows if row["standing"] == LEADER]))
     best = chart.mark_line(strokeWidth=2.5, color=WORSE).encode(
         x=x, y=y, detail="run:N", order="order:Q", tooltip=tooltip
     )
     marks = [{"axis": name, "place": place, "label": label} for name, place, label in ticks]
-    labels = alt.Chart(alt.Data(values=marks)).encode(x=x, y=y)
+    labels = alt.Chart(alt.InlineData(values=marks)).encode(x=x, y=y)
     dots = labels.mark_tick(orient="horizontal", size=8, thickness=1.5, color=NEUTRAL)
     beside = {"align": "left", "dx": 7, "fontSize": 11}
     halo = labels.mark_text(style="halo", **beside).encode(text="label:N")

@@ -156,14 +156,25 @@ def columns(panels: int, width: float, least: float = 150) -> int:
 
 # ---------------------------------------------------------------- text
 
+TURNING = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Overrides and embeddings of the direction of text."""
+
 
 def plain(text: object) -> str:
-    """Text of a user in one line, as every renderer can show it: control characters and halves of characters gone."""
-    kept = (
-        "\ufffd" if unicodedata.category(c) == "Cs" else " " if unicodedata.category(c) == "Cc" else c
-        for c in str(text)
-    )
-    return " ".join("".join(kept).split())
+    """Text of a user in one line, as every renderer can show it: no control characters, no halves of characters, and
+    nothing that turns the direction of what stands beside it.
+
+    >>> plain("two" + chr(10) + "lines" + chr(0x202E))
+    'two lines'
+    """
+    return " ".join("".join(map(_shown, str(text))).split())
+
+
+def _shown(character: str) -> str:
+    if character in TURNING:
+        return ""
+    category = unicodedata.category(character)
+    return "\ufffd" if category == "Cs" else " " if category == "Cc" else character
 
 
 def short(names: Sequence[str], limit: int = 28) -> list[str]:

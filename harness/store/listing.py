@@ -1,0 +1,103 @@
+"""Every finished run below a folder, from the folders themselves: scores.json and manifest.json of each, no more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from harness.types import HarnessError, RunRecord, RunRecords
+
+Value = TypeVar("Value")
+STARTED = {"scores.json", "manifest.json", "outputs.jsonl", ".lock"}
+"""A folder with one of these is a run's, finished or not."""
+
+
+def records(below: Path) -> RunRecords:
+    """The finished runs in `below` and one or two levels below it, in no order; those that cannot be read are named."""
+    found = RunRecords()
+    try:
+        for folder, names in sorted(_run_folders(str(below), 2)):
+            try:
+                found.append(_record(folder, names))
+            except HarnessError as error:
+                found.unfinished[Path(folder)] = str(error)
+    except OSError as error:
+        raise HarnessError(f"{below} cannot be read ({error.strerror}); expected a folder with runs") from None
+    return found
+
+
+def record(folder: Path) -> RunRecord:
+    """One finished run."""
+    return _record(str(folder), set(os.listdir(folder)))
+
+
+def _run_folders(folder: str, levels: int) -> Iterator[tuple[str, set[str]]]:
+    """(folder, names in it) of every folder that is a run's; in a run's folder none is looked for."""
+    with os.scandir(folder) as entries:
+        inside = list(entries)
+    names = {entry.name for entry in inside}
+    if names & STARTED:
+        yield folder, names
+    elif levels:
+        for entry in inside:
+            if not entry.name.startswith(".") and entry.is_dir():
+                yield from _run_folders(entry.path, levels - 1)
+
+
+def _record(folder: str, names: set[str]) -> RunRecord:
+    for name in ("scores.json", "manifest.json"):
+        if name not in names:
+            raise HarnessError(f"no {name}: not finished")
+    told, manifest = (_json(folder, name) for name in ("scores.json", "manifest.json"))
+    try:
+        return RunRecord(
+            path=Path(folder),
+            name=_a(str, told["name"]),
+            dataset=_a(str, manifest["dataset"]["name"]),
+            system=_a(str, manifest["system"]["name"]),
+            experiment=_a(str, manifest["config"]["tracking"]["experiment"]),
+            examples=_a(int, told["examples"]),
+            failed=_a(int, told["failed"]),
+            started=_time(manifest["started"]),
+            ended=_time(manifest["ended"]),
+            mlflow=manifest["mlflow"],
+            values={name: _score(value) for name, value in told["scores"].items()},
+            manifest=manifest,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise HarnessError(f"not as this harness writes it: {what}") from None
+
+
+def _a(kind: type[Value], value: Any) -> Value:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} for a {kind.__name__}")
+    return value
+
+
+def _time(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.astimezone()
+
+
+def _score(value: dict[str, Any]) -> dict[str, Any]:
+    for field in ("estimate", "low", "high"):
+        if not isinstance(value[field], float | int | None):
+            raise TypeError(f"{value[field]!r} for a number")
+    _a(float, value["level"])
+    return value
+
+
+def _json(folder: str, name: str) -> Any:
+    try:
+        with open(f"{folder}/{name}", "rb") as file:
+            return orjson.loads(file.read())
+    except OSError as error:
+        raise HarnessError(f"{name} cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise HarnessError(f"{name} is not JSON") from None

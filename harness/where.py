@@ -1,0 +1,195 @@
+"""Which of many runs are meant: conditions as people type them, and the fields that they and sorting can name.
+
+    dataset=wmt22   system=lead,lexrank   name~^dev-   bleu>30   bleu/ci_low>=30   failed>0   since=2d   stats.seed!=1
+
+A field is one of `FIELDS`, a score, a bound of a score, or a value of the config by its dotted name.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from harness.config import nearest
+from harness.types import HarnessError, RunRecord
+
+FIELDS: dict[str, Callable[[RunRecord], Any]] = {
+    "name": lambda run: run.name,
+    "dataset": lambda run: run.dataset,
+    "system": lambda run: run.system,
+    "experiment": lambda run: run.experiment,
+    "examples": lambda run: run.examples,
+    "failed": lambda run: run.failed,
+    "started": lambda run: run.started,
+    "ended": lambda run: run.ended,
+    "folder": lambda run: str(run.path),
+    "group": lambda run: run.manifest.get("group"),
+    "step": lambda run: run.manifest["system"].get("step"),
+    "commit": lambda run: (run.manifest.get("git") or {}).get("commit"),
+    "mlflow": lambda run: (run.mlflow or {}).get("run_id"),
+}
+"""What every run has beside its scores and its config."""
+TIMES = {"since": ">=", "before": "<"}
+"""Names for conditions on `ended`."""
+AGES = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+"""Units of an age, in seconds."""
+ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
+}  # fmt: skip
+CONDITION = re.compile(r"([^\s=<>~!]+)(!=|!~|>=|<=|=|~|>|<)(.*)", re.DOTALL)
+MISSING = object()
+
+
+def value_of(run: RunRecord, field: str) -> Any:
+    """What a run has under this name; `MISSING` where it has no such thing."""
+    if field in FIELDS:
+        return FIELDS[field](run)
+    if field in run.values:
+        return run.values[field]["estimate"]
+    score, _, bound = field.rpartition("/ci_")
+    if score in run.values and bound in ("low", "high"):
+        return run.values[score][bound]
+    found: Any = run.config
+    for part in field.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            return MISSING
+        found = found[part]
+    return MISSING if isinstance(found, Mapping) else found
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One of the conditions that all have to hold."""
+
+    text: str
+    """As it was typed."""
+    field: str
+    """Empty: any part of the name or the folder."""
+    sign: str
+    value: str
+
+    def holds(self, run: RunRecord, now: datetime) -> bool:
+        """Whether a run fulfils it. One that lacks the field does not, except where it must differ (`!=`, `!~`)."""
+        if not self.field:
+            return self.value in run.name or self.value in str(run.path)
+        found = value_of(run, self.field)
+        if self.sign in ("!=", "!~"):
+            return not Condition(self.text, self.field, self.sign[1:], self.value).holds(run, now)
+        if found is MISSING:
+            return False
+        if self.sign == "=":
+            return any(_equal(found, text) for text in (self.value, *self.value.split(",")))
+        if self.sign == "~":
+            return found is not None and re.search(self.value, str(found)) is not None
+        return found is not None and ORDERED[self.sign](found, self._bound(found, now))
+
+    def _bound(self, found: Any, now: datetime) -> Any:
+        """The value in the kind of what it is compared with."""
+        if isinstance(found, datetime):
+            return _time(self.value, now, self.text)
+        if isinstance(found, str | list):
+            raise HarnessError(f"{self.text}: {self.field} is a text; expected {self.field}=… or {self.field}~…")
+        try:
+            return float(self.value)
+        except ValueError:
+            raise HarnessError(f"{self.text}: {self.field} is a number; expected one after {self.sign}") from None
+
+
+def condition(text: str) -> Condition:
+    """What was typed, understood."""
+    match = CONDITION.fullmatch(text)
+    if match is None:
+        if not text or text[0] in "=<>~!":
+            raise HarnessError(f"{text!r} is no condition; expected for instance dataset=wmt22, name~^dev or 'bleu>30'")
+        return Condition(text, "", "", text)
+    field, sign, value = match.groups()
+    if field in TIMES:
+        if sign != "=":
+            raise HarnessError(f"{text}: expected {field}=2d or {field}=2026-01-31")
+        return Condition(text, "ended", TIMES[field], value)
+    if sign.endswith("~"):
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise HarnessError(f"{text}: {value!r} is no regular expression ({error})") from None
+    return Condition(text, field, sign, value)
+
+
+def chosen(runs: Sequence[RunRecord], conditions: Sequence[Condition], now: datetime) -> list[RunRecord]:
+    """The runs that fulfil all conditions; a field that no run has is refused."""
+    for one in conditions:
+        if one.field:
+            check(runs, one.field, one.text)
+        elif any(one.value in run.values for run in runs):
+            raise HarnessError(
+                f"{one.text} is a field; expected a condition, quoted for the shell, as in '{one.text}>30'"
+            )
+    return [run for run in runs if all(one.holds(run, now) for one in conditions)]
+
+
+def ordered(runs: Sequence[RunRecord], by: str) -> list[RunRecord]:
+    """Sorted by a field, `-FIELD` from the highest down; runs that lack it come last."""
+    field = by.removeprefix("-")
+    check(runs, field, by)
+    there = [(value, run) for run in runs if (value := value_of(run, field)) not in (MISSING, None)]
+    there.sort(key=lambda pair: _sortable(pair[0]), reverse=by.startswith("-"))
+    lacking = [run for run in runs if value_of(run, field) in (MISSING, None)]
+    return [*(run for _, run in there), *lacking]
+
+
+def check(runs: Sequence[RunRecord], field: str, text: str) -> None:
+    """Refuses a field that none of the runs has."""
+    if not runs or field in FIELDS or any(value_of(run, field) is not MISSING for run in runs):
+        return
+    scores = list(dict.fromkeys(name for run in runs for name in run.values))
+    names = {*FIELDS, *TIMES, *scores, *(path for run in runs for path in _leaves(run.config))}
+    told = ", ".join([*FIELDS, *TIMES, *(name for name in scores if "." not in name)])
+    where = "" if field == text else f"{text}: "
+    raise HarnessError(
+        f"{where}no run has {field}{nearest(field, sorted(names))}; expected one of {told}, or a value of the config "
+        "such as stats.seed"
+    )
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        elif key != "_target_":
+            yield f"{prefix}{key}"
+
+
+def _equal(found: Any, text: str) -> bool:
+    if found is None or isinstance(found, bool):
+        return text.lower() == {None: "null", True: "true", False: "false"}[found]
+    if isinstance(found, int | float):
+        try:
+            return float(text) == found
+        except ValueError:
+            return False
+    if isinstance(found, list):
+        return text in map(str, found)
+    return str(found) == text
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
+    """Of one order, whatever kinds of values a field has: numbers, then times, then texts."""
+    if isinstance(value, int | float):
+        return 0, value
+    return (1, value) if isinstance(value, datetime) else (2, str(value))
+
+
+def _time(text: str, now: datetime, where: str) -> datetime:
+    """`2d` ago, or a date with or without a time of day, here where no zone is given."""
+    number, unit = text[:-1], text[-1:]
+    if unit in AGES and number.replace(".", "", 1).isdecimal():
+        return now - timedelta(seconds=float(number) * AGES[unit])
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        ages = ", ".join(f"2{unit}" for unit in AGES)
+        raise HarnessError(f"{where}: {text!r} is no time; expected an age ({ages}) or a date (2026-01-31)") from None

@@ -1,0 +1,35 @@
+"""The histogram of differences: everything counted once, wins and losses by the score's direction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.stats.differences import edges, histogram
+
+
+def test_every_example_is_in_one_bin() -> None:
+    values = np.random.default_rng(1).normal(0.1, 1.0, 1_000)
+    values[:100] = 0.0
+    values[100] = np.nan
+    at = edges([values])
+    found = histogram(values, at)
+    assert sum(one.count for one in found.bins) == found.n == 999
+    assert sum(one.share for one in found.bins) == pytest.approx(1.0)
+    assert (found.won, found.tied) == (np.nanmean(values > 0) * 1000 / 999, 100 / 999)
+    assert found.won + found.tied + found.lost == pytest.approx(1.0)
+    assert found.mean == pytest.approx(np.nanmean(values))
+    assert len(at) % 2 == 0 and at[0] == -at[-1]  # an odd number of bins, the middle one around zero
+    assert len(found.bins) <= 3 * 41
+
+
+def test_lower_is_better_turns_wins_into_losses() -> None:
+    values = np.array([-1.0, -2.0, 0.0, 3.0])
+    up, down = (histogram(values, edges([values]), higher) for higher in (True, False))
+    assert (up.won, up.tied, up.lost) == (0.25, 0.25, 0.5)
+    assert (down.won, down.tied, down.lost) == (0.5, 0.25, 0.25)
+
+
+def test_no_difference_at_all() -> None:
+    found = histogram(np.zeros(5), edges([np.zeros(5)]))
+    assert [(one.outcome, one.count, one.low < 0 < one.high) for one in found.bins] == [("tied", 5, True)]
