@@ -18,6 +18,7 @@ demo: .venv/demo.stamp
 	@echo
 	@echo "Run folders: runs/demo/ (scores.json, examples.parquet, statistics.parquet, config.yaml, manifest.json)"
 	@echo "MLflow's pages on them: $(BIN)/harness ui"
+	@echo "A page of them to send: $(BIN)/harness report embedded-lead embedded-lexrank embedded-smollm2 -o report.html"
 
 # A small model learns to write dates in words (minutes), then its five checkpoints are evaluated.
 demo-checkpoints: .venv/demo.stamp
@@ -59,6 +60,7 @@ pictures: setup
 	$(PLOT) runs/pictures/* --figure buckets --by domain --score bleu --score rougeL -o docs/images/buckets.png
 	$(PLOT) runs/pictures-sweep/* --figure sweep --score bleu --score rouge1 -o docs/images/sweep.png
 	test ! -d runs/checkpoints || $(PLOT) runs/checkpoints/* --figure curve -o docs/images/curve.png
+	$(BIN)/python docs/screenshots.py  # of docs/report.md, in Chromium
 
 # Executes the notebooks and keeps their outputs; one of them trains a small model (minutes).
 notebooks: setup

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import generation, lexical, listing, neural, reading, resampling, resume, serving, tracking
+from benchmarks import generation, lexical, listing, neural, reading, report, resampling, resume, serving, tracking
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -42,6 +42,7 @@ Machines are noisy: read ratios, not seconds.
         "resume": ("Resume", resume.tables),
         "runs": ("Listing runs", listing.tables),
         "tracking": ("Tracking", tracking.tables),
+        "report": ("The report", report.tables),
         "command": ("Command line", command_line),
     }
     _, *before = PAGE.read_text().split("\n## ") if PAGE.exists() else [""]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "plot", "power", "rankings",
-    "runs", "table",
+    "runs", "table", "write_report",
 ]  # fmt: skip
 _PLACES = {
-    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking", "runs": "listing",
-    "table": "tables",
+    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking",
+    "runs": "listing", "table": "tables", "write_report": "reports",
 }  # fmt: skip
 """Where a public name is defined; all others are in api."""
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.api import best, compare, evaluate, load_run, power
     from harness.figures import plot
     from harness.listing import runs
+    from harness.reports import write_report
     from harness.stats.ranking import rankings
     from harness.tables import table
     from harness.types import HarnessError, Metric

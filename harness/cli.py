@@ -22,6 +22,7 @@ EPILOG = """examples
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness sync                                                  log to MLflow what runs could not log
+  harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
 
 `harness COMMAND --help` says more."""
@@ -78,7 +79,7 @@ def _joined(arguments: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.commands import best, cache, compare, plot, power, runs, score, sync, table, ui
+    from harness.commands import best, cache, compare, plot, power, report, runs, score, sync, table, ui
 
     parser = argparse.ArgumentParser(
         prog="harness",
@@ -91,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, runs, compare, table, plot, power, best, cache, sync, ui):  # each says its options
+    for command in (score, runs, compare, table, plot, report, power, best, cache, sync, ui):  # each says its options
         command.add(commands)
     return parser
 

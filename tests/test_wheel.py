@@ -27,6 +27,8 @@ def test_the_wheel_holds_configs_and_data(wheel: Path) -> None:
     for path in (ROOT / "conf").rglob("*.yaml"):
         assert f"harness/conf/{path.relative_to(ROOT / 'conf')}" in names
     assert {"harness/data/briefs.jsonl", "harness/data/README.md"} <= names
+    for path in (ROOT / "harness" / "report" / "page").rglob("*.[hcj][ts]*"):  # template, styles and scripts
+        assert str(path.relative_to(ROOT)) in names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
 
 

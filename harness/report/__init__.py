@@ -1,1 +1,1 @@
-"""What people see: tables, sentences, progress."""
+"""Results for people: tables and progress in a terminal, tables for papers, figures, the HTML page."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from harness.app import calling
+from harness.app import Sweep, calling
 from harness.cli import _parser
 from tests.conftest import Called
 from tests.tracking.servers import free_port
@@ -87,7 +87,7 @@ def test_a_planted_secret_is_nowhere(
     files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGE", "PLANTED too")
-    monkeypatch.setattr(app.Sweep, "clean", classmethod(lambda cls: setattr(cls, "started", None)))  # as if killed
+    monkeypatch.setattr(Sweep, "clean", classmethod(lambda cls: setattr(cls, "started", None)))  # as if killed
     (files / "planted.py").write_text(CODE)
     uri = database = f"sqlite:///{files}/runs/mlflow.db"
     if kind == "server":

@@ -1,0 +1,69 @@
+"""The page as one text: template, style, scripts and packed data, with a policy that lets nothing else run.
+
+The Content-Security-Policy names every script and style by its hash and forbids the network: even a text that came past
+the escaping could not run, load or send anything. Charts are drawn by Vega's expression interpreter, which needs no
+`eval`. Same content, same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from harness.report.page.packed import clean, packed
+from harness.report.page.text import visible
+
+FOLDER = Path(__file__).parent
+STYLES = ("base", "page", "examples")
+SCRIPTS = (
+    "text", "diff", "data", "state", "query", "controls", "list", "marks", "alignment", "detail", "charts", "tables",
+    "theme", "keys", "main",
+)  # fmt: skip
+"""In the order in which they are joined: what one uses at once stands before it."""
+
+
+def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: bool) -> str:
+    """`content`: what page.html shows; `blocks`: packed data by name; `charts`: whether the chart library is needed."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    script = "".join((FOLDER / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}}})();\n'
+    style = "".join((FOLDER / "style" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
+    vega = library() if charts else ""
+    hashes = " ".join(_hash(one) for one in (script, vega) if one)
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["visible"] = visible
+    more = {"library": packed(vega.encode())} if charts else {}
+    page: str = environment.get_template("page.html").render(
+        **content, policy=Markup(policy), style=Markup(style), script=Markup(script), blocks={**blocks, **more}
+    )
+    return clean(page)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def library() -> str:
+    """Vega, Vega-Lite and vega-embed as one script that leaves `vegaEmbed` behind."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("globalThis.vegaEmbed = vegaEmbed;")
+    return f"(() => {{\n{bundle}\n}})();\n"

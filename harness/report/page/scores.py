@@ -1,0 +1,153 @@
+"""The score table of each data set, and what a reader must know before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.report.page.verdicts import estimates_of, leaders, macro_verdicts, verdicts
+from harness.report.terminal import digits_of, number
+from harness.types import Group, RunResult, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    estimate: str
+    interval: str
+    value: float | None
+    """To sort by."""
+    best: bool = False
+    """The best, or not to be told apart from it."""
+    mark: str = ""
+    """`better` or `worse` than the baseline."""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The scores of one data set: a column a score, a row a run."""
+
+    dataset: str
+    about: str
+    verdicts: list[dict[str, str]]
+    """Sentences as `name`, that of the system they begin with, and `rest`."""
+    columns: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    more: list[str]
+    """Names of the columns that are sub-scores, shown on demand."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def tables(study: Study) -> list[Table]:
+    return [_table(study, group) for group in study.groups]
+
+
+def average(study: Study) -> dict[str, Any] | None:
+    """The answer over several data sets, where all systems ran on all of them."""
+    rows = study.comparisons.macro
+    if not rows:
+        return None
+    names = [name for row in rows for name in (row.baseline, row.system)]
+    return {"of": rows[0].dataset, "verdicts": [_led(said, names) for said in macro_verdicts(rows)]}
+
+
+def score_names(group: Group) -> list[str]:
+    return list(dict.fromkeys(name for run in group.runs for name in run.scores))
+
+
+def digits(group: Group, name: str) -> int:
+    """Of one scale for all runs."""
+    return min(digits_of(run.scores, name) for run in group.runs if name in run.scores)
+
+
+def lower_is_better(group: Group, name: str) -> bool:
+    return any(not run.scores[name].higher_is_better for run in group.runs if name in run.scores)
+
+
+def _table(study: Study, group: Group) -> Table:
+    pairs = [row for row in study.comparisons if row.dataset == group.dataset]
+    against = {(row.system, row.score): row for row in study.against if row.dataset == group.dataset}
+    names = score_names(group)
+    best = {name: leaders(pairs, name, estimates_of(group.runs, name)) for name in names}
+    columns = [
+        {"name": name, "headline": "." not in name, "lower": lower_is_better(group, name) and "." not in name}
+        for name in names
+    ]
+    rows = []
+    for run in group.runs:
+        cells = [_cell(run, name, digits(group, name), best[name], against.get((run.name, name))) for name in names]
+        rows.append(
+            {
+                "label": study.labels[run.name],
+                "name": run.name,
+                "baseline": group.baseline is run,
+                "failed": run.failed,
+                "cells": cells,
+            }
+        )
+    return Table(
+        dataset=group.dataset,
+        about=_about(group, pairs),
+        verdicts=[_led(said, list(study.labels.values())) for said in verdicts(group, pairs, study.labels)],
+        columns=columns,
+        rows=rows,
+        more=[name for name in names if "." in name],
+        warnings=_warnings(study, group),
+    )
+
+
+def _led(said: str, labels: Sequence[str]) -> dict[str, str]:
+    name = max((label for label in labels if said.startswith(f"{label} ")), key=len, default="")
+    return {"name": name, "rest": said[len(name) :].strip()}
+
+
+def _cell(run: RunResult, name: str, places: int, best: Sequence[str], row: Any) -> Cell:
+    score = run.scores.get(name)
+    if score is None:
+        return Cell("", "", None)
+    known = score.low is not None and score.high is not None
+    interval = f"[{number(score.low, places)}, {number(score.high, places)}]" if known else ""
+    mark = row.verdict if row is not None and row.verdict in ("better", "worse") else ""
+    title = ""
+    if row is not None and row.difference is not None:
+        title = (
+            f"{row.difference:+.{places}f} against the baseline, [{number(row.low, places)}, "
+            f"{number(row.high, places)}]; {row.verdict}"
+        )
+    shown = number(score.estimate, places)
+    return Cell(shown, interval or "no interval", score.estimate, run.name in best, mark, title)
+
+
+def count(group: Group) -> tuple[int, int]:
+    """(examples, outputs of each)"""
+    rows = group.runs[0].examples
+    examples = int((rows["repeat"] == 0).sum())
+    return examples, len(rows) // max(examples, 1)
+
+
+def _about(group: Group, pairs: Sequence[Any]) -> str:
+    examples, repeats = count(group)
+    parts = [f"{examples:,} examples"]
+    if repeats > 1:
+        parts.append(f"{repeats} outputs each")
+    if group.runs[0].cluster:
+        clusters = group.runs[0].examples[group.runs[0].cluster].nunique()
+        parts.append(f"{clusters:,} clusters by {group.runs[0].cluster}")
+    excluded = max((row.excluded for row in pairs), default=0)
+    if excluded:
+        parts.append(f"up to {excluded:,} left out of a comparison because a system failed on them")
+    return ", ".join(parts)
+
+
+def _warnings(study: Study, group: Group) -> list[str]:
+    """What is odd about the runs, each line once: the health of outputs, failures, scores that deserve no trust."""
+    found: dict[str, list[str]] = {}
+    for run in group.runs:
+        said = list(run.health.get("warnings", ()))
+        if run.failed:
+            said.append(f"{run.failed:,} of {len(run.examples):,} examples failed; scores are of the others")
+        said += [f"{score.name}: {score.note}" for score in run.scores.values() if score.note and score.headline]
+        for line in said:
+            found.setdefault(line, []).append(study.labels[run.name])
+    return [f"{', '.join(names)}: {line}" for line, names in found.items()]

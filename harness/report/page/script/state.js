@@ -1,0 +1,71 @@
+// What is looked at, and its address: everything in it can be sent to a colleague as a link.
+
+const VIEWS = ["ngrams", "reference", "other", "alignment", "plain"];
+const state = { d: 0, s: null, a: 0, b: 0, sort: "wins", up: false, q: "", f: [], from: "", to: "", row: null, v: "ngrams" };
+let groups = [];
+const group = () => groups[state.d];
+
+const firstSort = ({ pair, score }) => score ? (pair[0] === pair[1] ? "score 0" : "wins") : "data";
+
+function reset(d) {
+  const { pair, score } = groups[d];
+  const rest = { up: false, q: "", f: [], from: "", to: "", row: null };
+  Object.assign(state, { d, s: score, a: pair[0], b: pair[1], sort: firstSort(groups[d]), ...rest });
+}
+
+function written() {
+  const of = group(), found = new URLSearchParams();
+  if (groups.length > 1) found.set("data", of.dataset);
+  if (state.s !== of.score) found.set("score", state.s);
+  if (state.a !== of.pair[0]) found.set("a", of.runs[state.a].label);
+  if (state.b !== of.pair[1]) found.set("b", of.runs[state.b].label);
+  if (state.sort !== firstSort(of)) found.set("sort", state.sort);
+  if (state.up) found.set("up", "1");
+  if (state.q) found.set("q", state.q);
+  for (const { field, value } of state.f) found.append("only", field.replace(/[%=]/g, encodeURIComponent) + "=" + value);
+  for (const end of ["from", "to"]) if (state[end] !== "") found.set(end, state[end]);
+  if (state.v !== "ngrams") found.set("mark", state.v);
+  if (state.row !== null) {
+    found.set("example", of.ids[state.row]);
+    if (of.repeats && of.repeats[state.row]) found.set("repeat", of.repeats[state.row]);
+  }
+  return found.toString();
+}
+
+// Reads an address; false where it is none of ours (such as that of a section).
+async function readAddress(text) {
+  const found = new URLSearchParams(text);
+  const known = ["data", "score", "a", "b", "sort", "up", "q", "only", "from", "to", "mark", "example"];
+  if (!known.some((name) => found.has(name))) return false;
+  const d = groups.findIndex((one) => one.dataset === found.get("data"));
+  reset(Math.max(d, 0));
+  const of = group();
+  await of.read();
+  if (of.score_places.has(found.get("score"))) state.s = found.get("score");
+  for (const name of ["a", "b"]) {
+    const run = of.runs.findIndex((one) => one.label === found.get(name));
+    if (run >= 0) state[name] = run;
+  }
+  if (sorts().some(([name]) => name === found.get("sort"))) state.sort = found.get("sort");
+  state.up = found.get("up") === "1";
+  state.q = found.get("q") || "";
+  for (const only of found.getAll("only")) {
+    const sign = only.indexOf("=");
+    state.f.push({ field: only.slice(0, sign).replace(/%25|%3D/g, decodeURIComponent), value: only.slice(sign + 1) });
+  }
+  for (const end of ["from", "to"]) state[end] = found.get(end) || "";
+  if (VIEWS.includes(found.get("mark"))) state.v = found.get("mark");
+  if (found.has("example")) {
+    const repeat = Number(found.get("repeat") || 0);
+    const row = of.ids.findIndex((id, i) => id === found.get("example") && (!of.repeats || of.repeats[i] === repeat));
+    state.row = row >= 0 ? row : null;
+  }
+  return true;
+}
+
+let address = "";
+function remember() {
+  address = written();
+  history.replaceState(history.state, "", address ? "#" + address : location.pathname + location.search);
+}
+

@@ -1,0 +1,353 @@
+"""The page as a person uses it, in Chromium: pointer, keyboard, links, dark, small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.reports import write_report
+from harness.types import Alignment, Metric
+from tests.report.page.conftest import Opened, made, opened, three_runs
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    return write_report(three_runs(), folder / "report.html", baseline="bad", by=["domain"], resamples=200)
+
+
+@pytest.fixture
+def page(browser: Any, path: Path) -> Iterator[Opened]:
+    found = opened(browser, path)
+    yield found
+    found.check()
+    found.page.context.close()
+
+
+def test_the_answer_stands_at_the_top(page: Opened) -> None:
+    assert page.text("h1") == "good, fair and bad on dev"
+    assert "good is best on bleu" in page.text(".verdicts")
+    row = page.page.locator(".scores tbody tr", has_text="good")
+    assert row.locator(".estimate.best").count() == 5
+    assert "better than the baseline" in row.locator("td").first.inner_text()
+    assert "fair: 2 of 60 examples failed" in page.text(".warnings")
+
+
+def test_a_click_on_a_head_sorts_the_scores(page: Opened) -> None:
+    names = page.page.locator(".scores tbody th bdi")
+    head = page.page.locator(".scores thead button", has_text="rouge2").first
+    head.click()
+    assert names.all_inner_texts() == ["good", "fair", "bad"]
+    head.click()
+    assert names.all_inner_texts() == ["bad", "fair", "good"]
+    assert page.page.locator("th[aria-sort=ascending]").inner_text().startswith("rouge2")
+    assert page.page.locator(".scores .more").first.is_hidden()
+    page.page.locator(".show-more").check()
+    assert page.page.locator(".scores .more").first.is_visible()
+
+
+def test_every_chart_is_drawn_when_it_comes_into_view(page: Opened) -> None:
+    tabs = page.page.locator("#tabs button")
+    assert tabs.all_inner_texts()[:3] == ["Scores", "Differences from bad", "Pairwise verdicts"]
+    assert "Scores by domain" in tabs.all_inner_texts()
+    assert page.page.locator("[data-drawn]").count() <= 1
+    tabs.first.focus()
+    for i in range(tabs.count()):
+        page.page.locator(f"#figure-{i} .panel svg.marks").first.wait_for()
+        assert page.page.locator("figure:visible").count() == 1
+        page.page.keyboard.press("ArrowRight")
+    assert tabs.first.get_attribute("aria-selected") == "true"
+    page.page.locator("#theme").click()  # light
+    page.page.locator("#theme").click()  # dark
+    page.page.locator(".chart[data-drawn=dark]").first.wait_for()
+
+
+def test_wins_come_first_and_losses_too(page: Opened) -> None:
+    shown = page.page.locator(".item .difference")
+    values = [float(text.replace("\u2212", "-")) for text in shown.all_inner_texts()]
+    assert values == sorted(values, reverse=True) and values[0] > 0
+    page.page.select_option("#sort", "losses")
+    values = [float(text.replace("\u2212", "-")) for text in shown.all_inner_texts()]
+    assert values == sorted(values)
+    page.page.select_option("#sort", "output 2")
+    page.page.locator("#turn").click()
+    lengths = [int(text) for text in page.page.locator(".item .value").all_inner_texts()]
+    assert lengths == sorted(lengths)
+    page.page.select_option("#sort", "data")
+    assert page.ids()[:3] == ["example-0", "example-1", "example-2"] or page.ids()[0] == "example-59"
+
+
+def test_search_filters_by_text_whatever_its_case(page: Opened) -> None:
+    page.page.fill("#q", "sOURCE 17:")
+    assert page.ids() == ["example-17"]
+    assert page.text("#count") == "1 of 60"
+    assert page.text(".item mark") == "Source 17:"
+    assert page.page.evaluate("CSS.highlights.get('hit').size") == 1
+    assert page.text("#detail h3") == "example-17"
+    page.page.fill("#q", "there is no such text")
+    assert "No example fits." in page.text("#rows")
+    page.page.fill("#q", "")
+    assert page.text("#count") == "60 shown"
+
+
+def test_filters_by_field_failure_length_and_range(page: Opened) -> None:
+    def only(field: str, value: str) -> None:
+        page.page.select_option("#field", field)
+        page.page.select_option("#value", value)
+
+    only("field domain", "law")
+    assert page.text("#count") == "20 of 60"
+    only("field domain", "news")  # of one field: either
+    assert page.text("#count") == "40 of 60"
+    only("failed", "yes")  # of two: both
+    assert page.ids() == ["example-3"]
+    assert "failed" in page.text("#row-0")
+    for chip in page.page.locator(".chip").all()[::-1]:
+        chip.click()
+    only("outcome", "b")
+    assert all("\u2212" in text for text in page.page.locator(".item .difference").all_inner_texts())
+    page.page.locator(".chip").click()
+    only("source", "1")
+    assert 10 <= int(page.text("#count").split()[0]) <= 20
+    page.page.locator(".chip").click()
+    page.page.select_option("#sort", "score 0")
+    page.page.fill("#from", "0.1")
+    few = int(page.text("#count").split()[0])
+    page.page.fill("#from", "40")
+    assert 0 < int(page.text("#count").split()[0]) < few
+
+
+def test_the_keyboard_is_enough(page: Opened) -> None:
+    press = page.page.keyboard.press
+    press("/")
+    page.page.keyboard.type("source 4")
+    assert page.text("#count") == "11 of 60"
+    press("Escape")
+    first = page.text("#detail h3")
+    press("ArrowDown")
+    assert page.text("#detail h3") != first
+    press("k")
+    assert page.text("#detail h3") == first
+    assert page.page.locator("#list").get_attribute("aria-activedescendant") == "row-0"
+    press("Enter")
+    assert page.page.evaluate("document.activeElement.id") == "detail"
+    press("Escape")
+    assert page.page.evaluate("document.activeElement.id") == "list"
+    press("End")
+    assert page.page.locator("#list").get_attribute("aria-activedescendant") == "row-10"
+    press("?")
+    assert page.page.locator("#help").is_visible()
+    press("Escape")
+    assert page.page.locator("#help").is_hidden()
+    press("2")
+    assert page.page.locator(".marking [aria-pressed=true]").inner_text() == "vs reference"
+    press("l")
+    assert page.page.locator("#sort").input_value() == "losses"
+
+
+def test_outputs_side_by_side_with_their_words_marked(page: Opened) -> None:
+    page.page.fill("#q", "source 5:")
+    page.page.locator(".item").first.click()
+    cards = page.page.locator(".card")
+    assert cards.count() == 3
+    assert cards.locator(".letter").all_inner_texts() == ["A", "B"]
+    output = cards.first.locator(".text").inner_text()
+    assert cards.first.locator(".m.n1, .m.n2, .m.n3, .m.n4").count() > 0
+    page.page.get_by_role("button", name="vs reference").click()
+    reference = page.page.locator(".reference.used .text").inner_text()
+    kept = cards.first.evaluate(
+        "card => { for (const one of card.querySelectorAll('del')) one.remove(); return card.querySelector('.text').textContent }"
+    )
+    assert kept == output
+    new = {word for text in cards.first.locator("ins").all_inner_texts() for word in text.split()}
+    assert (new and not new & set(reference.split())) or len(new) < len(output.split())
+    page.page.get_by_role("button", name="A vs B").click()
+    assert cards.first.locator(".unlike").count() > 0
+    page.page.get_by_role("button", name="plain").click()
+    assert cards.locator(".m").count() == 0
+
+
+def test_a_failure_shows_its_error(page: Opened) -> None:
+    page.page.fill("#q", "source 11:")
+    page.page.locator(".item").first.click()
+    card = page.page.locator(".card", has_text="fair")
+    assert "the server said no" in card.inner_text()
+    assert card.locator(".scores-of").count() == 0
+
+
+def test_a_link_leads_to_the_same_example_order_and_filter(page: Opened, browser: Any, path: Path) -> None:
+    page.page.select_option("#score", "rouge2")
+    page.page.select_option("#a", "1")
+    page.page.select_option("#sort", "losses")
+    page.page.select_option("#field", "field domain")
+    page.page.select_option("#value", "chat")
+    page.page.keyboard.press("3")
+    page.page.locator(".item").nth(4).click()
+    page.page.keyboard.press("3")
+    address = page.page.evaluate("location.hash")
+    again = opened(browser, path, address)
+    try:
+        for selector in ("#count", "#detail h3", "#chips", ".marking [aria-pressed=true]", ".item[aria-selected=true]"):
+            assert again.text(selector) == page.text(selector)
+        for choice in ("#score", "#a", "#b", "#sort"):
+            assert again.page.locator(choice).input_value() == page.page.locator(choice).input_value()
+        assert again.ids() == page.ids()
+        again.check()
+    finally:
+        again.page.context.close()
+
+
+def test_dark_by_the_system_or_by_choice(page: Opened, browser: Any, path: Path) -> None:
+    shade = "() => getComputedStyle(document.body).backgroundColor"
+    assert page.page.evaluate(shade) == "rgb(255, 255, 255)"
+    page.page.emulate_media(color_scheme="dark")
+    dark = page.page.evaluate(shade)
+    assert dark != "rgb(255, 255, 255)"
+    page.page.emulate_media(color_scheme="light")
+    page.page.locator("#theme").click()
+    page.page.locator("#theme").click()
+    assert page.page.evaluate(shade) == dark
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, path: Path) -> None:
+    small = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    found = opened(browser, path, **small)
+    width = "document.documentElement.scrollWidth"
+    assert found.page.evaluate(width) == 390
+    for tab in found.page.locator("#tabs button").all():
+        tab.tap()
+        found.page.locator("figure:visible svg.marks").first.wait_for()
+        assert found.page.evaluate(width) == 390
+    assert found.page.locator("#detail").is_hidden()
+    found.page.locator("#more").click()
+    assert found.page.locator("#sort").is_visible()
+    found.page.locator(".item").first.tap()
+    assert found.page.locator("#detail").is_visible()
+    assert found.page.evaluate(width) == 390
+    found.page.locator(".back").click()
+    found.page.locator("#detail").wait_for(state="hidden")
+    found.page.locator(".item").nth(2).tap()
+    found.page.go_back()  # the browser's own way back
+    found.page.locator("#detail").wait_for(state="hidden")
+    found.check()
+    found.page.context.close()
+
+
+def test_contrast_of_text_is_enough(page: Opened) -> None:
+    """At least 4.5 to 1 (WCAG AA) for ink, quiet text, links and marks, light and dark."""
+    ratio = """(names) => {
+      const node = document.createElement("span"); document.body.append(node);
+      const light = (value) => { node.style.color = value;
+        const [r, g, b] = getComputedStyle(node).color.match(/[\\d.]+/g).map((x) => x / 255)
+          .map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const found = names.map(([front, back]) => { const a = light(`var(--${front})`), b = light(`var(--${back})`);
+        return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), front, back]; });
+      node.remove(); return found; }"""
+    fronts = ("ink", "quiet", "accent", "a", "b", "better", "worse", "bad")
+    pairs = [[front, back] for front in fronts for back in ("paper", "raised")]
+    pairs += [
+        ["ink", back] for back in ("mark-1", "mark-2", "mark-3", "mark-4", "new", "chosen", "pressed", "warn-soft")
+    ]
+    for scheme in ("light", "dark"):
+        page.page.emulate_media(color_scheme=scheme)
+        assert [one for one in page.page.evaluate(ratio, pairs) if one[0] < 4.5] == []
+
+
+def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Path) -> None:
+    texts = [f"text {i} {j}" for i in range(6) for j in range(2)]
+    references = [[f"text {i} 0"] for i in range(6) for _ in range(2)]
+    runs = [
+        made([text + more for text in texts], references, f"dev-{name}", repeats=2)
+        for name, more in (("x", ""), ("y", " more"))
+    ]
+    other = [replace(run, name=f"test-{run.name[-1]}", dataset="test", dataset_key="test") for run in runs]
+    made_page = write_report([*runs, *other], tmp_path / "two.html", resamples=100)
+    found = opened(browser, made_page)
+    found.page.select_option("#dataset", "1")
+    found.page.select_option("#sort", "data")  # at once, while the data is still read
+    found.ready()
+    assert found.page.locator(".item .id").first.inner_text() == "example-0 · 1"
+    found.page.locator(".item").first.click()
+    found.page.locator(".facts button", has_text="2").click()
+    assert found.page.locator(".item[aria-selected=true] .id").inner_text() == "example-0 · 2"
+    assert "text 0 1" in found.page.locator(".card").first.inner_text() + found.page.locator(".card").last.inner_text()
+    assert "test" in found.page.evaluate("location.hash") and "repeat=1" in found.page.evaluate("location.hash")
+    found.check()
+    found.page.context.close()
+
+
+def test_one_run_without_sources_and_references(browser: Any, tmp_path: Path) -> None:
+    run = made([f"text {i}" for i in range(12)], [["text"]] * 12, "alone")
+    frame = run.examples.assign(references=[[]] * 12, source=None, **{"a=b%": ["x=y", "z"] * 6})
+    path = write_report([replace(run, examples=frame)], tmp_path / "one.html", resamples=50)
+    found = opened(browser, path)
+    assert found.page.locator("#a").is_hidden()
+    for view in "12345":
+        found.page.keyboard.press(view)
+        assert found.page.locator(".card .text").inner_text().startswith("text ")
+    found.page.select_option("#field", "field a=b%")
+    found.page.select_option("#value", "x=y")
+    assert found.text("#count") == "6 of 12"
+    again = opened(browser, path, found.page.evaluate("location.hash"))
+    assert again.text("#count") == "6 of 12"
+    for one in (found, again):
+        one.check()
+        one.page.context.close()
+
+
+class Words(Metric):
+    """BERTScore's place, without its model: words are similar where they are the same."""
+
+    name, columns, score_names, averaged = "bertscore", ("share", "count"), ("bertscore",), True
+
+    def statistics(self, outputs: Any, references: Any, sources: Any) -> Any:
+        return np.array([[len({*a.split()} & {*b[0].split()}), 1.0] for a, b in zip(outputs, references, strict=True)])
+
+    def score(self, sums: Any) -> Any:
+        return sums[..., :1] / sums[..., 1:]
+
+    def align(self, outputs: Any, references: Any) -> Any:
+        return [self._aligned(output, one[0]) for output, one in zip(outputs, references, strict=True)]
+
+    def _aligned(self, output: str, reference: str) -> Alignment:
+        def half(text: str, other: str) -> tuple[Any, ...]:
+            words, others = text.split(), other.split()
+            spans = tuple((found.start(), found.end()) for found in re.finditer(r"\S+", text))
+            similar = tuple(1.0 if word in others else 0.25 for word in words)
+            matches = tuple(others.index(word) if word in others else 0 for word in words)
+            return tuple(words), spans, matches, similar, tuple(1 / len(words) for _ in words)
+
+        return Alignment(0, *half(output, reference), *half(reference, output))
+
+
+def test_a_click_on_a_word_shows_what_it_was_matched_with(browser: Any, tmp_path: Path) -> None:
+    references = [[f"a tale of {i} small cats"] for i in range(30)]
+    runs = []
+    for name, words in (("x", "\U0001f408 {} cats tell a tale"), ("y", "{} dogs")):
+        outputs = [words.format(i if i % 2 else "no") for i in range(30)]
+        runs.append(made(outputs, references, name, metrics=["bleu", Words()]))
+    found = opened(
+        browser, write_report(runs, tmp_path / "aligned.html", alignments=3, resamples=50), "#mark=alignment"
+    )
+    assert found.page.locator(".alignment").count() == 2
+    card = found.page.locator(".card", has=found.page.get_by_text("x", exact=True))
+    card.locator("[data-side=output] [data-place]", has_text="cats").click()
+    assert card.locator("[data-side=matched] .match").inner_text() == "cats"
+    assert "cats \u2192 cats, cosine 1.00" in card.inner_text()
+    card.locator("[data-side=matched] [data-place]", has_text="small").focus()
+    found.page.keyboard.press("Enter")
+    assert card.locator("[data-side=output] .match").inner_text() == "\U0001f408"
+    assert "cosine 0.25" in card.inner_text()
+    found.page.select_option("#sort", "data")
+    found.page.fill("#q", "example-15")
+    shown = found.text("#detail")
+    assert "this example is not among them" in shown or found.page.locator(".alignment").count()
+    found.check()
+    found.page.context.close()
