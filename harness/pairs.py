@@ -101,6 +101,7 @@ def _in_order(run: RunResult, first: RunResult) -> RunResult:
     if ids == wanted:
         return run
     if set(ids) != set(wanted):
+        _common(first, run)  # another definition is the better reason
         found = [f"{1 + max(repeat for _, repeat in some)} outputs an example" for some in (ids, wanted)]
         raise HarnessError(f"{run.name} has {found[0]}, {first.name} {found[1]}; expected the same number of repeats")
     place = {key: i for i, key in enumerate(ids)}

@@ -29,7 +29,9 @@ def executed(path: Path, folder: Path, steps: int | None = None) -> Any:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path_before}"
     try:
         place = {"metadata": {"path": str(folder)}}
-        NotebookClient(notebook, timeout=900, kernel_name="python3", resources=place, record_timing=False).execute()
+        NotebookClient(
+            notebook, timeout=900, kernel_name="python3", resources=place, record_timing=False, coalesce_streams=True
+        ).execute()
     finally:
         os.environ["PATH"] = path_before
     for cell, source in zip(notebook.cells, kept, strict=True):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.report.figures.theme import WIDTH, plain, short
+from harness.report.leaders import estimates_of, leaders
 from harness.types import Comparison, Figure, Group, HarnessError, RunResult, Study
 
 
@@ -73,16 +74,7 @@ class View:
 
     def leaders(self, score: str) -> set[str]:
         """The best run and those not distinguishable from it, by adjusted p; empty where nothing was tested."""
-        pairs, best = self.pairs(score), self.ordered(score)[0]
-        if not pairs or score not in best.scores or best.scores[score].estimate is None:
-            return set()
-        alike = {
-            name
-            for row in pairs
-            if best.name in (row.baseline, row.system) and row.verdict == "not distinguishable"
-            for name in (row.baseline, row.system)
-        }
-        return {best.name} | alike
+        return set(leaders(self.pairs(score), score, estimates_of(self.group.runs, score)))
 
 
 def slugs(names: Sequence[str]) -> list[str]:

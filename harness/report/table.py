@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.report.leaders import estimates_of, leaders
 from harness.report.terminal import digits_of
-from harness.types import Comparison, Group, RunResult, Score, Study
+from harness.types import Group, RunResult, Score, Study
 
 INTERVALS = ("bounds", "plus-minus", "none")
 TITLES = {
@@ -120,7 +121,8 @@ def plain(text: str) -> str:
 
 def _section(study: Study, group: Group, columns: Sequence[Column]) -> Section:
     tests = [row for row in study.comparisons if row.dataset == group.dataset]
-    best = {column.score: _best(group, column.score, tests) for column in columns}
+    names = [column.score for column in columns]
+    best = {name: leaders(tests, name, estimates_of(group.runs, name)) for name in names}
     against = {(row.system, row.score): row.verdict for row in study.against if row.dataset == group.dataset}
     runs = {study.labels[run.name]: run for run in group.runs}
     labels = list(runs)
@@ -130,31 +132,12 @@ def _section(study: Study, group: Group, columns: Sequence[Column]) -> Section:
     for label in labels:
         run = runs.get(label)
         cells: list[Cell | None] = []
-        for column in columns:
-            name = column.score
+        for name in names:
             if run is None or name not in run.scores:
                 cells.append(None)
             else:
-                cells.append(Cell(run.scores[name], best[name].get(run.name), against.get((run.name, name))))
+                score = run.scores[name]
+                leads = run.name in best[name] if best[name] and score.estimate is not None else None
+                cells.append(Cell(score, leads, against.get((run.name, name))))
         rows.append(Row(plain(label), run, tuple(cells)))
     return Section(plain(group.dataset), tuple(rows))
-
-
-def _best(group: Group, score: str, tests: Sequence[Comparison]) -> dict[str, bool]:
-    """For each run whether it is the best or not worse than it by the tests; empty where nothing was tested."""
-    some = [row for row in tests if row.score == score]
-    tested = {name for row in some for name in (row.baseline, row.system)}
-    estimates = {run.name: run.scores[score].estimate for run in group.runs if run.name in tested}
-    known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
-    if not known:
-        return {}
-    best = (max if some[0].higher_is_better else min)(known, key=known.__getitem__)
-    found = {name: name == best for name in known}
-    for row in some:
-        if row.p_value is None:  # one of the two has no value
-            continue
-        if row.baseline == best and row.system in known:
-            found[row.system] = row.verdict != "worse"
-        elif row.system == best and row.baseline in known:
-            found[row.baseline] = row.verdict != "better"
-    return found

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.report.page.verdicts import estimates_of, leaders, macro_verdicts, verdicts
+from harness.report.leaders import estimates_of, leaders
+from harness.report.page.verdicts import macro_verdicts, verdicts
 from harness.report.terminal import digits_of, number
 from harness.types import Group, RunResult, Study
 

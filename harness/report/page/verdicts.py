@@ -6,30 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.report.comparisons import sentence
-from harness.types import Comparison, Group, RunResult
-
-
-def leaders(pairs: Sequence[Comparison], score: str, estimates: Mapping[str, float | None]) -> list[str]:
-    """Names of the run with the best estimate, first, and of all that no test tells apart from it; none where fewer
-    than two runs were compared by this score."""
-    tested = [row for row in pairs if row.score == score and row.difference is not None]
-    names = {name for row in tested for name in (row.baseline, row.system)}
-    found = {name: value for name, value in estimates.items() if name in names and value is not None}
-    if len(found) < 2:
-        return []
-    sign = 1 if tested[0].higher_is_better else -1
-    best = max(found, key=lambda name: sign * found[name])
-    alike = {
-        other
-        for row in tested
-        for other, one in ((row.baseline, row.system), (row.system, row.baseline))
-        if one == best and row.verdict == "not distinguishable"
-    }
-    return [best, *sorted((name for name in found if name in alike), key=lambda name: -sign * found[name])]
-
-
-def estimates_of(runs: Sequence[RunResult], score: str) -> dict[str, float | None]:
-    return {run.name: run.scores[score].estimate for run in runs if score in run.scores}
+from harness.report.leaders import estimates_of, leaders
+from harness.types import Comparison, Group
 
 
 def verdicts(group: Group, pairs: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:

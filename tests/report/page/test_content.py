@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.report.leaders import estimates_of, leaders
 from harness.report.page import alignments, configs, examples, verdicts
 from harness.report.page.packed import packed_floats, packed_json
 from harness.report.page.scores import average
@@ -44,7 +45,7 @@ def test_the_best_is_named_with_all_that_cannot_be_told_apart() -> None:
         replace(row, verdict="not distinguishable") if "fair" in (row.baseline, row.system) else row
         for row in found.comparisons
     ]
-    assert verdicts.leaders(alike, "bleu", verdicts.estimates_of(found.groups[0].runs, "bleu")) == ["good", "fair"]
+    assert leaders(alike, "bleu", estimates_of(found.groups[0].runs, "bleu")) == ["good", "fair"]
     assert "good leads on bleu" in verdicts.verdicts(found.groups[0], alike, found.labels)[0]
     assert "but fair cannot be told apart from it." in verdicts.verdicts(found.groups[0], alike, found.labels)[0]
     unclear = [replace(row, verdict="not distinguishable") for row in found.comparisons]
@@ -76,7 +77,7 @@ def test_lower_is_better_where_it_is() -> None:
     good = made(["a b c d e f g"] * 11 + ["a b"], references, "good", metrics=["ter"])
     bad = made(["x y z"] * 12, references, "bad", metrics=["ter"])
     found = study([bad, good], resamples=100)
-    assert verdicts.leaders(found.comparisons, "ter", verdicts.estimates_of(found.groups[0].runs, "ter")) == ["good"]
+    assert leaders(found.comparisons, "ter", estimates_of(found.groups[0].runs, "ter")) == ["good"]
     assert examples.first_view(found.groups[0]) == ([1, 0], "ter")
 
 
