@@ -20,6 +20,10 @@ from harness.store.listing import records
 from harness.types import RunRecord
 
 
+INCIDENTAL = ("json", "progress", "retry_failed", "max_failed", "cache", "cache_gb")
+"""May differ where a multirun is called again: it is the same multirun, under the same parent."""
+
+
 class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
     """Around a multirun: its cells share a group, and a table of the finished ones ends it."""
 
@@ -29,7 +33,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         task = config.hydra.overrides.task
         if config.group is None:
             sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
-            words = sorted(word for word in task if not word.startswith("json="))  # how it is told, not what is run
+            words = sorted(word for word in task if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
             config.group = digest([words, sweep])[:8]
             task.append(f"group='{config.group}'")
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -6,6 +6,7 @@ import http.client
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
         yield uri
     finally:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, 15)
+            os.killpg(process.pid, signal.SIGKILL)  # asked nicely, it takes ten seconds
         process.wait()
 
 

@@ -85,8 +85,8 @@ def test_the_same_result_is_logged_once(files: Path, cli: Cli) -> None:
 def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
     (files / "test.jsonl").write_text((files / "dev.jsonl").read_text().replace("snow", "hail"))
     arguments = (*LEXICAL, "--multirun", "dataset.path=dev.jsonl,test.jsonl", "system.path=good.jsonl,bad.jsonl")
-    for _ in range(2):
-        called = cli(*arguments)
+    for more in ((), ("progress=false", "retry_failed=true")):  # the same multirun
+        called = cli(*arguments, *more)
         assert called.code == 0, called.err
     assert len(list((files / "runs" / "harness").glob("*/scores.json"))) == 4
     runs = stored_runs(client(f"sqlite:///{files}/runs/mlflow.db"))
