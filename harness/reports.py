@@ -190,7 +190,7 @@ def _about(found: Study) -> str:
 
 def _note(found: Study) -> str:
     levels = sorted({score.level for run in found.runs for score in run.scores.values()})
-    said = f"In brackets {' and '.join(f'{level:.0%}' for level in levels)} bootstrap intervals."
+    said = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} bootstrap intervals."
     if found.comparisons:
         said += (
             f" Bold: the best, and what cannot be told apart from it by the paired {found.test} test at the level "

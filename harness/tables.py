@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from harness.api import Run, loaded_runs
 from harness.report import table_csv, table_latex, table_markdown, table_notes
 from harness.report.progress import silent
 from harness.report.table import INTERVALS, lay_out
-from harness.stats import intervals
-from harness.stats.resampling import Design
 from harness.study import study
 from harness.types import HarnessError, Progress, RunResult
 
@@ -51,10 +48,9 @@ def table(
     given = [runs] if isinstance(runs, Run) else runs
     loaded, base = loaded_runs(given, baseline)
     tested = _tested(loaded, base, scores)
-    ready = {id(run): _at_level(run, level, resamples, seed) for run in (*loaded, *([base] if base else []))}
     found = study(
-        [ready[id(run)] for run in loaded],
-        None if base is None else ready[id(base)],
+        loaded,
+        base,
         test=test, resamples=resamples, level=level, seed=seed, correction=correction, scores=tested, progress=progress,
     )  # fmt: skip
     shown = lay_out(found, scores, interval, digits)
@@ -80,14 +76,3 @@ def _tested(runs: Sequence[RunResult], base: RunResult | None, scores: Sequence[
     counts = Counter((run.dataset_key, name) for run in some for name in run.scores)
     common = {name for (_, name), count in counts.items() if count > 1}
     return [score for score in scores if "." not in score and score in common]
-
-
-def _at_level(run: RunResult, level: float, resamples: int, seed: int) -> RunResult:
-    """The run with intervals of this level."""
-    if all(score.level == level and score.resamples for score in run.scores.values()):
-        return run
-    methods = dict.fromkeys(score.method for score in run.scores.values() if score.method in intervals.METHODS)
-    method = next(iter(methods), "percentile")
-    made = intervals.scores(list(run.statistics.values()), Design.of_run(run), resamples, level, method, seed)
-    scores = {name: made.get(name, score) for name, score in run.scores.items()}
-    return replace(run, scores=scores, manifest={**run.manifest, "seed": seed})

@@ -178,7 +178,7 @@ class Comparison:
     unit: str
     """What was resampled: `examples`, or `clusters by FIELD` where the data has them."""
     excluded: int
-    """Examples left out because one of the two systems failed on them."""
+    """Outputs left out because this one or the other system's failed."""
     baseline_estimate: float | None
     system_estimate: float | None
     difference: float | None

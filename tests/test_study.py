@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import harness
+from harness.report.leaders import estimates_of, leaders
 from harness.study import study
-from tests.conftest import BAD, GOOD, ROWS
+from tests.conftest import BAD, GOOD, ROWS, write_jsonl
 
 REFERENCES = [row["references"] for row in ROWS]
 METRICS = ["bleu", "rouge"]
@@ -48,3 +52,46 @@ def test_labels_are_systems_where_that_is_clear() -> None:
 def test_no_run_is_an_error() -> None:
     with pytest.raises(harness.HarnessError, match="no run given; expected at least 1"):
         study([])
+
+
+def test_a_run_that_failed_on_hard_examples_does_not_lead(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    """Its own estimate is the best of all, and on the examples that both have it is the worse one."""
+    n = 60
+    write_jsonl(tmp_path / "dev.jsonl", [{"id": str(i), "references": [f"word{i} and more of it"]} for i in range(n)])
+    outputs = {
+        "failed": [f"word{i} and more" if i < n // 2 else None for i in range(n)],
+        "whole": [f"word{i} and more of it" if i < n // 2 else "nothing of that kind" for i in range(n)],
+    }
+    for name, texts in outputs.items():
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"id": str(i), "output": text} for i, text in enumerate(texts)])
+        options = (f"system.path={name}.jsonl", "metrics=[rouge]", "tracking=none", "stats.resamples=100")
+        assert cli("run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", *options).code == 0
+    found = study(["dev-failed", "dev-whole"], resamples=500)
+    estimates = estimates_of(found.groups[0].runs, "rouge1")
+    assert estimates["dev-failed"] > estimates["dev-whole"]  # type: ignore[operator]
+    (row,) = [row for row in found.comparisons if row.score == "rouge1"]
+    assert (row.system, row.verdict, row.excluded) == ("dev-whole", "better", n // 2)
+    assert leaders(found.comparisons, "rouge1", estimates) == ["dev-whole"]
+
+
+def test_intervals_are_of_the_level_asked_for() -> None:
+    runs = [run(GOOD, "good"), run(BAD, "bad")]
+    asked = study(runs, baseline=runs[1], resamples=200, level=0.8)
+    assert {score.level for one in asked.runs for score in one.scores.values()} == {0.8}
+    assert asked.groups[0].baseline is asked.groups[0].runs[1]
+    same = study(runs, resamples=200)
+    assert [one.scores for one in same.runs] == [one.scores for one in runs]
+
+
+def test_runs_of_one_folder_name_are_told_apart() -> None:
+    same = [replace(run(GOOD, "good"), name="B", path=Path(f"{place}/B-1f2e")) for place in ("o1", "o2")]
+    third = replace(run(BAD, "good"), name="C", path=Path("o2/C-1f2e"))
+    assert list(study([*same, third], resamples=100).labels.values()) == ["o1/B-1f2e", "o2/B-1f2e", "C"]
+
+
+def test_a_warning_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    runs = [run(GOOD, "good"), run(BAD, "bad"), run(GOOD, "other")]
+    runs[2].statistics.pop("rouge")
+    study(runs, baseline="dev-good", resamples=100)
+    told = [record.getMessage() for record in caplog.records]
+    assert sorted(told) == sorted(set(told)) and len(told) == 2

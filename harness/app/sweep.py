@@ -19,7 +19,6 @@ from harness.files import digest
 from harness.store.listing import records
 from harness.types import RunRecord
 
-
 INCIDENTAL = ("json", "progress", "retry_failed", "max_failed", "cache", "cache_gb")
 """May differ where a multirun is called again: it is the same multirun, under the same parent."""
 

@@ -37,7 +37,8 @@ def add(commands: Any) -> None:
         help="of files in a folder; may be given again (default: pdf, png)",
     )
     plot.add_argument("--width", type=float, metavar="PIXELS", help="(default: 640; 320 suits a column of a paper)")
-    plot.add_argument("--dark", action="store_true", help="for a dark background")
+    dark = "for a dark background (an .html is light or dark as its reader likes)"
+    plot.add_argument("--dark", action="store_true", help=dark)
     plot.add_argument("--test", choices=("bootstrap", "randomization"), default="bootstrap")
     plot.add_argument("--correction", choices=("max-t", "holm", "bh", "none"), default="max-t")
     resampling(plot)

@@ -121,7 +121,7 @@ def _bucket_figure(
     names = [view.labels[run.name] for run in runs]
     chart = drawn.draw(panels, names, short(splits[0].labels, 18), counts, across, view.width)
     said = [
-        f"Each score of the examples of a bucket taken as a corpus of its own, with {study.level:.0%} bootstrap "
+        f"Each score of the examples of a bucket taken as a corpus of its own, with {100 * study.level:g}% bootstrap "
         "intervals (unadjusted: many buckets, some differ by chance)."
     ]
     if own:
@@ -129,9 +129,9 @@ def _bucket_figure(
     if field == "reference_length":
         said.append("Length: the mean of an example's references.")
     if runs[0].cluster is not None:
-        said.append(f"n counts examples; resampled are clusters by {plain(runs[0].cluster)}.")
+        said.append(f"n counts outputs; resampled are clusters by {plain(runs[0].cluster)}.")
     if any(run.failed for run in runs):
-        said.append("Failed examples are counted in n and have no score.")
+        said.append("Failed outputs are counted in n and have no score.")
     if small:
         said.append(f"No interval where a bucket has fewer than {buckets.LEAST} examples or clusters to resample.")
     if len(runs) < len(view.group.runs):

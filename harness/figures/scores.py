@@ -65,9 +65,9 @@ def effect_figures(view: View) -> Iterator[Figure]:
         panels.append(forest.Panel(plain(score), shown, view.higher(score), 0.0, signed=True))
     base = view.labels[rows[0].baseline]
     caption = (
-        f"Differences from {base} with {study.level:.0%} bootstrap intervals on the same examples; verdicts by the "
-        f"paired {study.test}, p adjusted by {study.correction}, which a difference can fail though its own interval "
-        "leaves out zero."
+        f"Differences from {base} with {100 * study.level:g}% bootstrap intervals on the same examples; verdicts by "
+        f"the paired {study.test}, p adjusted by {study.correction}, which a difference can fail though its own "
+        "interval leaves out zero."
     )
     chart = forest.draw(panels, forest.VERDICTS, view.width)
     yield view.figure("effects", f"Differences from {base}", caption, chart)
@@ -96,6 +96,6 @@ def matrix_figures(view: View) -> Iterator[Figure]:
         caption = (
             "Is the system of the row better or worse than that of the column? Systems by score, the best first; "
             f"paired {study.test}, p adjusted by {study.correction} over all pairs, scores and data sets at the level "
-            f"{study.level:.0%}."
+            f"{100 * study.level:g}%."
         )
         yield view.figure("matrix", "Pairwise verdicts", caption, matrix.draw(panels, view.width))

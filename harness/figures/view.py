@@ -47,7 +47,7 @@ class View:
     def level(self) -> str:
         """Of the runs' own intervals."""
         found = (score.level for run in self.group.runs for score in run.scores.values())
-        return f"{next(found, self.study.level):.0%}"
+        return f"{100 * next(found, self.study.level):g}%"
 
     def ordered(self, score: str) -> list[RunResult]:
         """The runs by a score, the best first, those without one last."""

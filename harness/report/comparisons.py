@@ -61,7 +61,7 @@ def _print_pairs(out: Console, rows: Sequence[Comparison], level: float) -> None
 def _pair_layouts(rows: Sequence[Comparison], level: float) -> tuple[Columns, Columns]:
     """The comparisons of one pair of systems: a line a score, or two lines where that is too wide."""
     checked = any(row.p_t is not None for row in rows)
-    bounds_head = f"{level:.0%} interval"
+    bounds_head = f"{100 * level:g}% interval"
     checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
     wide = Columns(
         ("score", "left"), ("difference", "point"), (bounds_head, "interval"), ("p", "right"), *checks,
@@ -116,7 +116,7 @@ def _units(rows: Sequence[Comparison]) -> str:
     counts = sorted({row.n for row in rows})
     shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     excluded = max(row.excluded for row in rows)
-    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} examples excluded" if excluded else "")
+    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} outputs excluded" if excluded else "")
 
 
 def _digits(row: Comparison) -> int:
@@ -188,12 +188,13 @@ def print_best(rows: Sequence[Any]) -> None:
         group = list(some)
         first = group[0]
         out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n} {first.unit}", "bold"))
+        bounds = f"{100 * first.level:g}% interval"
         shown = Columns(
-            ("score", "left"), ("best", "left"), ("as it stands", "point"), (f"{first.level:.0%} interval", "interval"),
-            ("corrected", "point"), (f"{first.level:.0%} interval", "interval"), ("chosen again", "right"),
+            ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds, "interval"),
+            ("corrected", "point"), (bounds, "interval"), ("chosen again", "right"),
         )  # fmt: skip
         narrow = Columns(
-            ("score", "left"), ("best", "left"), ("estimate", "point"), (f"{first.level:.0%} interval", "interval"),
+            ("score", "left"), ("best", "left"), ("estimate", "point"), (bounds, "interval"),
             ("chosen again", "right"),
         )  # fmt: skip
         for row in group:

@@ -34,7 +34,7 @@ def print_curve(runs: Sequence[RunResult]) -> None:
         low, high = (min(values), max(values)) if values else (0.0, 0.0)
         level = found[0][1].level
         axis = f"{number(low, digits)} to {number(high, digits)}"
-        heads = (("step", "right"), (name, "right"), (f"{level:.0%} interval", "interval"))
+        heads = (("step", "right"), (name, "right"), (f"{100 * level:g}% interval", "interval"))
         plain, drawn = Columns(*heads), Columns(*heads, (axis, "left"))
         rows = [
             (f"{run.manifest['system']['step']:,}", number(score.estimate, digits), interval(score, digits), score)

@@ -25,7 +25,7 @@ def print_runs(runs: RunRecords, scores: Sequence[str], more: Sequence[str], bel
         out.print(shown, crop=False)
         levels = {value["level"] for run in runs for name, value in run.values.items() if name in names}
         notes = [f"{len(runs):,} {'run' if len(runs) == 1 else 'runs'}"]
-        notes += [f"{levels.pop():.0%} intervals"] if len(levels) == 1 else []
+        notes += [f"{100 * levels.pop():g}% intervals"] if len(levels) == 1 else []
         notes += [f"for want of room without {', '.join(left)} (--score NAME shows one)"] if left else []
         out.print(", ".join(notes), style="dim")
     else:

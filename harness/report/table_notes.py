@@ -62,7 +62,7 @@ def _bold(study: Study, table: Table) -> Iterator[str]:
         )
         left_out = max(row.excluded for row in tests)
         if left_out:
-            yield f"Each test leaves out the examples that either system failed on, up to {left_out:,}."
+            yield f"Each test leaves out the outputs that either system failed on, up to {left_out:,}."
     alone = [section.dataset for section in table.sections if sum(row.run is not None for row in section.rows) == 1]
     if alone:
         yield f"One run only on {_list(alone)}: nothing to test there, nothing is bold."

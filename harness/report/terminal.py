@@ -106,7 +106,7 @@ def _scores(run: RunResult) -> tuple[Columns, Columns]:
     """A row a score, sub-scores below the score that they belong to; and names above numbers, for narrow terminals."""
     some = next(iter(run.scores.values()))
     moved = any(score.if_worst is not None for score in run.scores.values())
-    heads = [("estimate", "point"), (f"{some.level:.0%} interval", "interval"), ("MC error", "point")]
+    heads = [("estimate", "point"), (f"{100 * some.level:g}% interval", "interval"), ("MC error", "point")]
     heads += [("failed worst … best", "left")] if moved else []
     wide, tall = Columns(("score", "left"), *heads), Columns(*heads)
     for name, score in run.scores.items():
@@ -130,7 +130,8 @@ def _count(run: RunResult) -> str:
 def _stopped(found: Mapping[str, Any]) -> str:
     """How a run ended that was to end once its answer is known."""
     bounds = (
-        f"[{found['low']:.4g}, {found['high']:.4g}] at {found['level']:.0%}, all {found['looks']} looks allowed for"
+        f"[{found['low']:.4g}, {found['high']:.4g}] at {100 * found['level']:g}%, "
+        f"all {found['looks']} looks allowed for"
     )
     if found["answer"] is None:
         return f"not known after all {found['of']:,} examples: {found['score']} {bounds}"
@@ -156,7 +157,7 @@ def print_summary(runs: Sequence[RunResult | RunRecord]) -> None:
         level = next(iter(some[0].scores.values())).level
         names = list(dict.fromkeys(n for run in some for n, s in run.scores.items() if s.headline))
         digits = {name: min(digits_of(run.scores, name) for run in some if name in run.scores) for name in names}
-        title = f"{shown}, {level:.0%} intervals"
+        title = f"{shown}, {100 * level:g}% intervals"
         wide = Columns(("system", "left"), *((name, "right") for name in names), title=title)
         ends = (("estimate", "point"), ("interval", "interval"))
         long = Columns(("system", "left"), ("score", "left"), *ends, title=title)

@@ -24,7 +24,7 @@ def description(run: RunResult, shown: int, rows: int) -> str:
     scores = sorted(run.scores.values(), key=lambda score: not score.headline)
     parts = [" · ".join(_brief(run, score) for score in scores[:FIRST] if score.headline), _count(run)]
     parts += ["\n".join(f"- {escaped(warning[:500])}" for warning in run.health.get("warnings", ())[:8])]
-    level = f"{scores[0].level:.0%} interval" if scores else "interval"
+    level = f"{100 * scores[0].level:g}% interval" if scores else "interval"
     head = [_line("score", "estimate", level), "| :--- | ---: | :--- |"]
     table = [_row(run, score) for score in scores]
     notes = [f"- {escaped(score.name)}: {escaped(score.note[:200])}" for score in scores if score.note]

@@ -96,7 +96,7 @@ def test_the_note_says_how_and_how_many() -> None:
         "In brackets: 95% intervals (percentile bootstrap, 1,000 resamples).",
         "Bold: the best, with all that cannot be told apart from it (paired bootstrap tests of all pairs, 1,000 "
         "resamples, seed 7; p ≤ 0.05, adjusted over 1 tests by step-down max-T).",
-        "Each test leaves out the examples that either system failed on, up to 1.",
+        "Each test leaves out the outputs that either system failed on, up to 1.",
         "† better, ‡ worse than a: tests of each system against it, p ≤ 0.05, adjusted over 1 tests by step-down max-T.",
     ]
     none = replace(found, correction="none", against=found.against.__class__())
