@@ -19,7 +19,6 @@ from harness.files import digest
 from harness.store.listing import records
 from harness.types import RunRecord
 
-
 INCIDENTAL = ("json", "progress", "retry_failed", "max_failed", "cache", "cache_gb")
 """May differ where a multirun is called again: it is the same multirun, under the same parent."""
 
@@ -65,7 +64,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
     @classmethod
     def clean(cls) -> None:
-        """Removes the sweep's folder: Hydra's copy of the config there is not masked."""
+        """Removes the sweep's folder: what its cells noted there is told by now, and each run has its own config."""
         if cls.started is not None:
             folder, cls.started = Path(cls.started[0].hydra.sweep.dir), None
             shutil.rmtree(folder, ignore_errors=True)
