@@ -20,7 +20,7 @@ from typing import Any, Optional
 import yaml
 
 from harness.files import digest
-from harness.masking import masked as masked
+from harness.masking import masked
 from harness.types import HarnessError
 
 

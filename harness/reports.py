@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness import config
+from harness import config, masking
 from harness.api import Run
 from harness.report.comparisons import CORRECTIONS
 from harness.report.page import alignments as aligned
@@ -88,7 +88,7 @@ def page_of(
 
     _check_fields(found, by)
     figures = drawn(found, bucket_fields=by, progress=progress)
-    runs, configs = found.runs, [config.masked(run.manifest.get("config", {})) for run in found.runs]
+    runs, configs = found.runs, [masking.masked(run.manifest.get("config", {})) for run in found.runs]
     blocks: dict[str, str] = {}
     groups = []
     for place, group in enumerate(found.groups):
@@ -203,7 +203,7 @@ def _note(found: Study) -> str:
 
 
 def _run(run: RunResult, found: Study, masked: dict[str, Any]) -> dict[str, Any]:
-    manifest = {**config.masked(run.manifest), "config": masked} if run.manifest else {}
+    manifest = {**masking.masked(run.manifest), "config": masked} if run.manifest else {}
     commit = (manifest.get("git") or {}).get("commit", "")[:8]
     ended = manifest.get("ended", "")[:16].replace("T", " ")
     return {

@@ -19,6 +19,8 @@ from harness.store import folder as store
 from harness.types import HarnessError, RunResult, Tracked, Tracker
 
 log = logging.getLogger(__name__)
+PATIENCE = 120
+"""Seconds that `harness sync` waits for another process that writes a run folder; to log one takes about a minute."""
 
 
 def tracked(tracker: Tracker, result: RunResult) -> None:
@@ -77,40 +79,38 @@ class Synced:
 def sync(folders: Sequence[Path], uri: str | None = None, experiment: str | None = None) -> Iterator[Synced]:
     """Logs what is missing of each run; one that cannot be logged does not keep the others from it.
 
-    `uri` and `experiment`: by default those of the run itself.
+    `uri` and `experiment`: by default those of the run itself. A folder is read, and its manifest written, while no
+    other process writes it; one that is read-only is logged all the same.
     """
     silent: dict[str, str] = {}  # servers that gave no answer are not asked again for every run
     for folder in folders:
         name = folder.name
         try:
-            result = store.read(folder, None)
-            name = result.name
-            tracker = _tracker(result, uri, experiment)
-            if tracker.uri in silent:
-                raise ConnectionError(silent[tracker.uri])
-            try:
-                place = _log(tracker, result)
-            except ConnectionError as error:
-                silent[tracker.uri] = str(error)
-                raise
+            writable = _writable(folder)
+            with store.opened(folder, PATIENCE) if writable else nullcontext():
+                result = store.read(folder, None)
+                name = result.name
+                tracker = _tracker(result, uri, experiment)
+                if tracker.uri in silent:
+                    raise ConnectionError(silent[tracker.uri])
+                try:
+                    place = tracker.log(result, result.manifest["group"])
+                except ConnectionError as error:
+                    silent[tracker.uri] = str(error)
+                    raise
+                if writable:
+                    _remember_if_possible(result, place)
         except Exception as error:
             yield Synced(folder, name, "failed", error=reason(error))
         else:
             yield Synced(folder, name, place.how, place.run_id, masked(place.where))
 
 
-def _log(tracker: Any, result: RunResult) -> Tracked:
-    """Logs a run while no other process writes its folder, which may be read-only."""
-    assert result.path is not None
-    writable = _writable(result.path)
-    with store.opened(result.path) if writable else nullcontext():
-        place: Tracked = tracker.log(result, result.manifest["group"])
-        if writable:
-            try:
-                remember(result, place)
-            except OSError as error:
-                log.warning("%s/manifest.json cannot be written (%s)", result.path, error.strerror or error)
-    return place
+def _remember_if_possible(result: RunResult, place: Tracked) -> None:
+    try:
+        remember(result, place)
+    except OSError as error:
+        log.warning("%s/manifest.json cannot be written (%s)", result.path, error.strerror or error)
 
 
 def _writable(folder: Path) -> bool:

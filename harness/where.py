@@ -155,6 +155,15 @@ def check(runs: Sequence[RunRecord], field: str, text: str) -> None:
     )
 
 
+def check_score(runs: Sequence[RunRecord], name: str, text: str) -> None:
+    """Refuses what is no score of any of the runs, be it another field of theirs."""
+    scores = list(dict.fromkeys(score for run in runs for score in run.values))
+    if runs and name not in scores:
+        told = ", ".join(score for score in scores if "." not in score)
+        hint = nearest(name.partition("/ci_")[0], scores)  # bounds are shown with their score
+        raise HarnessError(f"{text}: no run has a score {name}{hint}; expected one of {told}")
+
+
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterable[str]:
     for key, value in tree.items():
         if isinstance(value, Mapping):
@@ -187,9 +196,12 @@ def _time(text: str, now: datetime, where: str) -> datetime:
     """`2d` ago, or a date with or without a time of day, here where no zone is given."""
     number, unit = text[:-1], text[-1:]
     if unit in AGES and number.replace(".", "", 1).isdecimal():
-        return now - timedelta(seconds=float(number) * AGES[unit])
+        try:
+            return now - timedelta(seconds=float(number) * AGES[unit])
+        except OverflowError:
+            raise HarnessError(f"{where}: {text} ago is before the year 1; expected a shorter age") from None
     try:
         return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+    except (ValueError, OverflowError):
         ages = ", ".join(f"2{unit}" for unit in AGES)
         raise HarnessError(f"{where}: {text!r} is no time; expected an age ({ages}) or a date (2026-01-31)") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.config import conf_dir
+from tests.made_up_runs import write_run
 
 HEAVY = ("torch", "transformers", "datasets", "mlflow")
 
@@ -163,6 +164,20 @@ def test_ui_without_a_store(tmp_path: Path) -> None:
     remote = harness("ui", cwd=tmp_path, MLFLOW_TRACKING_URI="http://127.0.0.1:9")
     assert remote.returncode == 0
     assert "http://127.0.0.1:9" in remote.stdout
+
+
+def test_ui_opens_the_store_of_the_newest_run(tmp_path: Path) -> None:
+    for name, port in (("a", 9), ("c", 7), ("b", 8)):
+        uri = f"http://127.0.0.1:{port}"
+        write_run(
+            tmp_path / "runs" / name, name, ended=f"2026-03-0{10 - port}T10:00:00+00:00",
+            mlflow={"run_id": name, "uri": uri, "where": name},
+        )  # fmt: skip
+    assert "open http://127.0.0.1:7\n" in harness("ui", cwd=tmp_path).stdout
+    told = " ".join(harness("ui", "--help", cwd=tmp_path).stdout.split())
+    assert (
+        "MLFLOW_TRACKING_URI, else the one that the newest run below runs/ was logged to, else runs/mlflow.db" in told
+    )
 
 
 @pytest.mark.parametrize("folder", ["runs/mine", "elsewhere/deep"])

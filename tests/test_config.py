@@ -13,6 +13,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf, open_dict
 
 from harness import app, config
+from harness.masking import masked
 from harness.types import HarnessError, Metric
 
 CONF = config.conf_dir()
@@ -113,7 +114,7 @@ def test_secrets_are_masked() -> None:
     raw = {"api_key": "s1", "system": {"hf_token": "s2", "max_new_tokens": 3, "api_key_env": "NAME", "x": "${oc.env:X}"},
            "uri": "http://me:s3@host/x", "list": [{"password": "s4"}]}  # fmt: skip
     resolved = {**raw, "system": {**raw["system"], "x": "s5"}}  # type: ignore[dict-item]
-    found = config.masked(resolved, raw)
+    found = masked(resolved, raw)
     assert found == {
         "api_key": "***",
         "system": {"hf_token": "***", "max_new_tokens": 3, "api_key_env": "NAME", "x": "***"},
@@ -125,7 +126,7 @@ def test_secrets_are_masked() -> None:
 def test_more_secrets() -> None:
     raw = {"env": "${oc.env:X}", "indirect": "${env}", "X-Api-Key": "s1", "pad_token": "<pad>", "auth": "s2",
            "uri": "http://u:p@ss@h/x?token=s3&a=b", "spaced": "${ oc.env:X}"}  # fmt: skip
-    found = config.masked({**raw, "env": "s4", "indirect": "s4", "spaced": "s5"}, raw)
+    found = masked({**raw, "env": "s4", "indirect": "s4", "spaced": "s5"}, raw)
     assert found == {"spaced": "***", "env": "***", "indirect": "***", "X-Api-Key": "***", "pad_token": "<pad>", "auth": "***",
                      "uri": "http://***@h/x?token=***&a=b"}  # fmt: skip
 

@@ -121,11 +121,20 @@ def test_options(three: Path, cli: Cli) -> None:
     }  # fmt: skip
     assert "no finished run below runs that was asked for" in cli("runs", "name=nobody").out
     for wrong, said in (
-        (("--score", "blue"), "--score blue: no run has blue"),
+        (
+            ("--score", "blue"),
+            "--score blue: no run has a score blue (did you mean 'bleu'?); expected one of bleu, rouge1",
+        ),
+        (("--score", "dataset"), "--score dataset: no run has a score dataset; expected one of bleu"),
+        (
+            ("--json", "--score", "stats.seed"),
+            "--score stats.seed: no run has a score stats.seed; expected one of bleu",
+        ),
+        (("--score", "ter/ci_low"), "--score ter/ci_low: no run has a score ter/ci_low (did you mean 'ter'?)"),
         (("--in", "nowhere"), "no folder nowhere"),
     ):
         refused = cli("runs", *wrong)
-        assert refused.code == 1
+        assert (refused.code, refused.out) == (1, "")
         assert said in refused.err
     assert cli("runs", "--nope").code == 2
 

@@ -64,7 +64,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
     @classmethod
     def clean(cls) -> None:
-        """Removes the sweep's folder: Hydra's copy of the config there is not masked."""
+        """Removes the sweep's folder: what its cells noted there is told by now, and each run has its own config."""
         if cls.started is not None:
             folder, cls.started = Path(cls.started[0].hydra.sweep.dir), None
             shutil.rmtree(folder, ignore_errors=True)

@@ -40,7 +40,7 @@ def call(options: Any) -> None:
     from harness.listing import runs, told
     from harness.report.runs import print_runs
     from harness.types import HarnessError
-    from harness.where import check, condition
+    from harness.where import check_score, condition
 
     if not Path(options.below).is_dir():
         raise HarnessError(
@@ -50,7 +50,7 @@ def call(options: Any) -> None:
     found = runs(options.where, options.sort, options.below, options.limit)
     wanted = options.score or []
     for name in wanted:
-        check(found, name, f"--score {name}")
+        check_score(found, name, f"--score {name}")
     if options.json:
         import orjson
 

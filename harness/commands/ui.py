@@ -9,7 +9,11 @@ from typing import Any, NoReturn
 
 def add(commands: Any) -> None:
     ui = commands.add_parser("ui", help="MLflow's pages on the store the runs were logged to")
-    ui.add_argument("--uri", help="the tracking store (default: MLFLOW_TRACKING_URI, else runs/mlflow.db)")
+    ui.add_argument(
+        "--uri",
+        help="the tracking store (default: MLFLOW_TRACKING_URI, else the one that the newest run below runs/ was "
+        "logged to, else runs/mlflow.db)",
+    )
     ui.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
     ui.add_argument("--port", type=int, default=5000, help="(default: %(default)s)")
     ui.set_defaults(call=call)

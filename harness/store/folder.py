@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,8 +35,11 @@ Build = Callable[[str, Mapping[str, Any]], Any]
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[None]:
-    """Makes the folder and keeps other processes from writing the same run."""
+def opened(folder: Path, patience: float = 0) -> Iterator[None]:
+    """Makes the folder and keeps other processes from writing the same run.
+
+    `patience`: seconds to wait for another process that writes it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = open(folder / ".lock", "a")  # noqa: SIM115  (held until the run ends)
@@ -48,12 +52,17 @@ def opened(folder: Path) -> Iterator[None]:
         if os.name == "posix":
             import fcntl
 
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise HarnessError(
-                    f"another process is writing the run folder {folder}; expected to be the only one"
-                ) from None
+            until = time.monotonic() + patience
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError as error:
+                    if not isinstance(error, BlockingIOError) or time.monotonic() >= until:
+                        raise HarnessError(
+                            f"another process is writing the run folder {folder}; expected to be the only one"
+                        ) from None
+                time.sleep(0.05)
         atomic.sweep(folder)
         yield
 

@@ -51,8 +51,8 @@ class MlflowTracker:
             return Tracked(known["run_id"], self.uri, known["where"], "already there")
         reachable(self.uri)
         sizes = [(run.path / name).stat().st_size for name in ARTIFACTS if (run.path / name).exists()]
-        until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND
         with store.bounded(max(sizes)), store.alone(self.uri):
+            until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND  # waiting for others does not count
             client = store.opened(self.uri)
             experiment = store.experiment_id(client, self.uri, self.experiment, self.runs / "mlartifacts")
             run_id, how = self._settled(client, experiment, run, where, group, until)
