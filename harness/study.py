@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness import sweeps
 from harness.api import Run, loaded_runs
 from harness.pairs import Pair, grouped, pairs_of
 from harness.report.progress import silent
@@ -82,12 +83,25 @@ def _at_level(run: RunResult, level: float, resamples: int, seed: int) -> RunRes
 def labels(groups: Sequence[Group]) -> dict[str, str]:
     """What each run is called: its system where that tells the runs on each data set apart, else its name.
 
-    A run that shares its name with another is called by its folder, as much of the path as tells the two apart.
+    Runs that share their names are called by what differs between their configs, else by their folders, as much of the
+    path as tells them apart.
     """
     clear = all(max(Counter(run.system for run in group.runs).values()) == 1 for group in groups)
     runs = [run for group in groups for run in group.runs]
     folders = [run.path for run in runs if run.path and run.name == str(run.path)]
-    return {run.name: run.system if clear else _folder(run, folders) for run in runs}
+    varied = {
+        run.name: label
+        for group in groups
+        for run, label, count in _counted(group)
+        if count == 1 and run.path in folders
+    }
+    return {run.name: run.system if clear else varied.get(run.name) or _folder(run, folders) for run in runs}
+
+
+def _counted(group: Group) -> list[tuple[RunResult, str, int]]:
+    """Each run, what it is called by what differs, and how many are called so."""
+    found = sweeps.labels(group.runs)
+    return [(run, label, found.count(label)) for run, label in zip(group.runs, found, strict=True)]
 
 
 def _folder(run: RunResult, folders: Sequence[Path]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.types import RunResult
+from harness.types import RunRecord, RunResult
 
 PARTS = ("system", "postprocess")
 """Parts of a config that decide the outputs; what else differs (names, folders, tracking) does not."""
@@ -36,7 +36,7 @@ class Parameter:
         return sorted(found) if self.numeric else found
 
 
-def parameters(runs: Sequence[RunResult]) -> list[Parameter]:
+def parameters(runs: Sequence[RunResult | RunRecord]) -> list[Parameter]:
     """What differs between the runs' configs, in the configs' order; nothing where a run has no config.
 
     Runs of systems of different kinds have `system` as a parameter, and beside it only what all of them have.
@@ -54,6 +54,19 @@ def parameters(runs: Sequence[RunResult]) -> list[Parameter]:
         if len(set(map(repr, values))) > 1 and key not in INCIDENTAL:
             found[key] = values
     return _merged(found)
+
+
+def labels(runs: Sequence[RunResult | RunRecord]) -> list[str]:
+    """What runs on the same data are called in a table: their systems, with what differs between their configs where
+    systems alone do not tell them apart (`lead sentences=2`)."""
+    systems = [run.system for run in runs]
+    if len(set(systems)) == len(systems):
+        return systems
+    varied = parameters(runs)
+    return [
+        " ".join([system, *(f"{one.name}={one.values[i]}" for one in varied if one.name != "system")])
+        for i, system in enumerate(systems)
+    ]
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -95,3 +95,10 @@ def test_a_warning_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     study(runs, baseline="dev-good", resamples=100)
     told = [record.getMessage() for record in caplog.records]
     assert sorted(told) == sorted(set(told)) and len(told) == 2
+
+
+def test_runs_of_a_sweep_are_called_by_what_differs() -> None:
+    made = [replace(run(GOOD, "lead"), name="dev-lead", path=Path(f"runs/dev-lead-{n}")) for n in (1, 2)]
+    configs = [{"system": {"_target_": "x.Lead", "sentences": n}, "postprocess": {}} for n in (1, 2)]
+    runs = [replace(one, manifest={"config": config}) for one, config in zip(made, configs, strict=True)]
+    assert list(study(runs, resamples=100).labels.values()) == ["lead sentences=1", "lead sentences=2"]

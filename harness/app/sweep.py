@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from contextlib import suppress
@@ -55,8 +54,9 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             ending.print_runs_as_json(runs, failed)
         elif runs:
             from harness.report.terminal import print_summary
+            from harness.sweeps import labels
 
-            print_summary(runs)
+            print_summary(runs, labels)
             ending.print_what_is_next(runs)
         if failed:
             print(f"harness: {len(failed)} of {len(failed) + len(runs)} runs failed, see above", file=sys.stderr)
@@ -74,10 +74,10 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
 
 def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:
-    """The runs that the multirun finished, in the order of their names, numbers in them as numbers."""
+    """The runs that the multirun finished, in the order in which they were started."""
     from harness.runner import RUNS
 
     below = Path(config.output_dir) if config.output_dir else RUNS
     found = records(below) if below.is_dir() else []
     own = [run for run in found if run.manifest.get("group") == config.group and run.manifest["started"] >= since]
-    return sorted(own, key=lambda run: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", run.path.name)])
+    return sorted(own, key=lambda run: (run.started, run.path.name))

@@ -24,11 +24,12 @@ class FileDataset(Dataset):
         columns: Mapping[str, Any] | None = None,
         cluster: str | None = None,
         quoting: bool = True,
+        name: str | None = None,
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
         Columns(columns)  # says now what is wrong with them
         self.path = Path(path)
-        self.name = self.path.stem
+        self.name = name or self.path.stem
         self.columns = columns
         self.cluster = cluster
         self.quoting = quoting

@@ -13,12 +13,12 @@ from harness.types import Dataset, Example, HarnessError
 
 
 class TextDataset(Dataset):
-    def __init__(self, references: str | Sequence[str], source: str | None = None) -> None:
+    def __init__(self, references: str | Sequence[str], source: str | None = None, name: str | None = None) -> None:
         self.references = [references] if isinstance(references, str) else list(references)
         self.source = source
         if not self.references and source is None:
             raise HarnessError("dataset=text has no files; expected dataset.references=[FILE,…] or dataset.source=FILE")
-        self.name = Path(source or self.references[0]).stem
+        self.name = name or Path(source or self.references[0]).stem
 
     def examples(self) -> Iterator[Example]:
         paths = ([self.source] if self.source else []) + self.references

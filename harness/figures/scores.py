@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.figures.view import View
 from harness.report.figures import forest, matrix
-from harness.report.figures.theme import number, plain, short
+from harness.report.figures.theme import digits, number, plain, short
 from harness.types import Figure
 
 MOST_IN_MATRIX = 60
@@ -90,7 +90,8 @@ def matrix_figures(view: View) -> Iterator[Figure]:
             cells.append(matrix.Cell(b, a, verdict, less, low, high, row.p_adjusted))
         if cells:
             order = [labels[run.name] for run in view.ordered(score)]
-            panels.append(matrix.Panel(plain(score), order, cells))
+            places = digits([run.scores[score].estimate for run in view.group.runs if score in run.scores])
+            panels.append(matrix.Panel(plain(score), order, cells, places))
     if panels:
         study = view.study
         caption = (

@@ -51,8 +51,7 @@ class Cell:
 @dataclass(frozen=True)
 class Row:
     label: str
-    run: RunResult | None
-    """None for a system that has no run on this data."""
+    run: RunResult
     cells: tuple[Cell | None, ...]
     """One for each column; None where the run does not have the score."""
 
@@ -124,20 +123,16 @@ def _section(study: Study, group: Group, columns: Sequence[Column]) -> Section:
     names = [column.score for column in columns]
     best = {name: leaders(tests, name, estimates_of(group.runs, name)) for name in names}
     against = {(row.system, row.score): row.verdict for row in study.against if row.dataset == group.dataset}
-    runs = {study.labels[run.name]: run for run in group.runs}
-    labels = list(runs)
-    if all(study.labels[run.name] == run.system for run in study.runs):  # the same systems in every group
-        labels = list(dict.fromkeys(study.labels[run.name] for run in study.runs))
+    order = list(dict.fromkeys(study.labels[run.name] for run in study.runs))  # the same in every group
     rows = []
-    for label in labels:
-        run = runs.get(label)
+    for run in sorted(group.runs, key=lambda run: order.index(study.labels[run.name])):
         cells: list[Cell | None] = []
         for name in names:
-            if run is None or name not in run.scores:
+            if name not in run.scores:
                 cells.append(None)
             else:
                 score = run.scores[name]
                 leads = run.name in best[name] if best[name] and score.estimate is not None else None
                 cells.append(Cell(score, leads, against.get((run.name, name))))
-        rows.append(Row(plain(label), run, tuple(cells)))
+        rows.append(Row(plain(study.labels[run.name]), run, tuple(cells)))
     return Section(plain(group.dataset), tuple(rows))

@@ -2,7 +2,7 @@
 
 Values are not rounded unless digits are asked for. What the note of the other formats says stands in columns: how
 intervals and tests were made, the signature of each score, and what leads back to the run. Nothing is nothing: an empty
-field where a system was not evaluated or a score has no value.
+field where a run does not have a score or a score has no value.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ def _row(study: Study, table: Table, row: Row, digits: int | None) -> dict[str, 
     for column, cell in zip(table.columns, row.cells, strict=True):
         found |= _fields(column, cell, table.interval, bool(study.against), digits)
     run = row.run
-    if run is None:
-        return found
     scores = [cell.score for cell in row.cells if cell]
     bounded = [score for score in scores if score.low is not None]
     found |= {"n": int(run.examples["id"].nunique()), "failed": run.failed}
@@ -46,7 +44,8 @@ def _row(study: Study, table: Table, row: Row, digits: int | None) -> dict[str, 
     }
     found |= {"interval_seed": run.manifest.get("seed") if bounded else None, "test": study.test}
     found |= {f"test_{name}": getattr(study, name) for name in ("correction", "level", "resamples", "seed")}
-    found |= {f"{score.name}_signature": plain(score.signature) for score in scores}
+    signatures = {score.name: plain(score.signature) for score in scores}
+    found |= {f"{column.score}_signature": signatures.get(column.score) for column in table.columns}
     return found | {"harness": __version__, **{name: plain(value) for name, value in origin(run).items()}}
 
 

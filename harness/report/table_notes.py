@@ -21,7 +21,7 @@ def sentences(study: Study, table: Table) -> list[str]:
 
 def _data(table: Table) -> Iterator[str]:
     for section in table.sections:
-        runs = [row.run for row in section.rows if row.run]
+        runs = [row.run for row in section.rows]
         first = runs[0]
         n = int(first.examples["id"].nunique())
         units = f"{n:,} examples of {section.dataset}"
@@ -29,7 +29,7 @@ def _data(table: Table) -> Iterator[str]:
             units += f" in {first.examples[first.cluster].astype(str).nunique():,} clusters by {plain(first.cluster)}"
         if len(first.examples) > n:
             units += f", {len(first.examples) // n} outputs each"
-        failed = [f"{row.label} {row.run.failed:,}" for row in section.rows if row.run and row.run.failed]
+        failed = [f"{row.label} {row.run.failed:,}" for row in section.rows if row.run.failed]
         yield f"n = {units}{f'; failed: {_list(failed)}' if failed else ''}."
 
 
@@ -63,7 +63,7 @@ def _bold(study: Study, table: Table) -> Iterator[str]:
         left_out = max(row.excluded for row in tests)
         if left_out:
             yield f"Each test leaves out the outputs that either system failed on, up to {left_out:,}."
-    alone = [section.dataset for section in table.sections if sum(row.run is not None for row in section.rows) == 1]
+    alone = [section.dataset for section in table.sections if len(section.rows) == 1]
     if alone:
         yield f"One run only on {_list(alone)}: nothing to test there, nothing is bold."
     parts = [column.title for column in table.columns if "." in column.score]
@@ -136,9 +136,8 @@ def traces(table: Table) -> list[str]:
     lines = []
     for section in table.sections:
         for row in section.rows:
-            if row.run is not None:
-                said = ", ".join(f"{name} {value}" for name, value in origin(row.run).items() if value)
-                lines.append(f"{section.dataset}, {row.label}: {plain(said)}")
+            said = ", ".join(f"{name} {value}" for name, value in origin(row.run).items() if value)
+            lines.append(f"{section.dataset}, {row.label}: {plain(said)}")
     return lines
 
 

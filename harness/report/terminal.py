@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -147,8 +147,12 @@ def _health(health: Mapping[str, Any]) -> str:
     return ", ".join([*parts, f"{ratio:.2f} times the references' length"] if ratio is not None else parts)
 
 
-def print_summary(runs: Sequence[RunResult | RunRecord]) -> None:
-    """The headline scores of several runs side by side, one table a data set; a row a score where that is too wide."""
+def print_summary(
+    runs: Sequence[RunResult | RunRecord], labels: Callable[[Sequence[Any]], Sequence[str]] | None = None
+) -> None:
+    """The headline scores of several runs side by side, one table a data set; a row a score where that is too wide.
+
+    `labels` says what runs on one data set are called, their systems by default."""
     out = console()
     keys = {run.dataset_key: run.dataset for run in runs}
     for key, dataset in keys.items():
@@ -162,9 +166,10 @@ def print_summary(runs: Sequence[RunResult | RunRecord]) -> None:
         ends = (("estimate", "point"), ("interval", "interval"))
         long = Columns(("system", "left"), ("score", "left"), *ends, title=title)
         tall = Columns(("system", "left"), ("score", "point"), ends[1], title=title)
-        for run in some:
+        called = labels(some) if labels else [run.system for run in some]
+        for run, label in zip(some, called, strict=True):
             cells = [_cells(run, name, digits[name]) for name in names]
-            system = Text(run.system, "bold") if run.path is None else linked(run.system, run.path)
+            system = Text(label, "bold") if run.path is None else linked(label, run.path)
             wide.add_row(system, *(estimate for estimate, _ in cells))
             wide.add_row("", *(bounds for _, bounds in cells), style="dim")
             tall.add_row(system, "", "")

@@ -118,10 +118,12 @@ def test_csv_is_what_pandas_wants() -> None:
     assert wide["bleu_half_width"].tolist() == [0.3, 0.3] and "bleu_low" not in wide
 
 
-def test_csv_of_a_missing_system_is_empty() -> None:
-    found = study([run("a", {"bleu": 10.0}), run("b", {"bleu": 20.0})], [run("b", {"bleu": 30.0}, "test")])
+def test_csv_of_a_missing_score_is_empty_and_signatures_stand_together() -> None:
+    found = study([run("a", {"bleu": 10.0})], [run("b", {"bleu": 30.0, "ter": 50.0}, "test")])
     rows = list(csv.DictReader(io.StringIO(table_csv.written(found, lay_out(found, None, "bounds", None), None))))
-    assert rows[2]["system"] == "a" and set(list(rows[2].values())[2:]) == {""}
+    assert [row["system"] for row in rows] == ["a", "b"] and rows[0]["ter"] == rows[0]["ter_signature"] == ""
+    names = list(rows[0])
+    assert names.index("ter_signature") == names.index("bleu_signature") + 1
 
 
 def test_intervals_in_each_form() -> None:

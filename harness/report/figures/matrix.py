@@ -10,7 +10,7 @@ import altair as alt
 
 from harness.report.figures.forest import VERDICTS
 from harness.report.figures.scales import fixed
-from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
+from harness.report.figures.theme import WIDTH, columns, interval, number, width_of
 
 NUMBERS = 6
 """Systems up to which a cell holds the difference itself."""
@@ -37,6 +37,8 @@ class Panel:
     order: Sequence[str]
     """The systems, the best first."""
     cells: Sequence[Cell]
+    places: int
+    """Digits after the point."""
 
 
 def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
@@ -51,7 +53,7 @@ def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
 
 
 def _panel(panel: Panel, step: float, width: float) -> Any:
-    places = digits([cell.difference for cell in panel.cells])
+    places = panel.places
     numbers = len(panel.order) <= NUMBERS
     values = [
         {
