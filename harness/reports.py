@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +32,8 @@ LENGTHS = ("source_length", "reference_length", "output_length")
 """Fields to draw scores by that every data set has."""
 ALIGNMENTS = 20
 """Examples of each data set that come with BERTScore's alignment, unless asked for otherwise."""
+LISTS = {"scores": "score", "by": "by"}
+"""Options of which there may be several, and what the command line calls each."""
 
 
 def write_report(
@@ -64,7 +67,7 @@ def write_report(
     if not target.parent.is_dir():
         raise HarnessError(f"{target}: there is no folder {target.parent}; expected one that is there")
     found = study(runs, baseline, test, resamples, level, seed, correction, scores, progress=progress)
-    page = page_of(found if scores is None else _only(found, scores), title, by, alignments, max_examples, progress)
+    page = page_of(found, title, by, alignments, max_examples, progress, scores)
     try:
         atomic.write(target, page.encode())
     except OSError as error:
@@ -81,11 +84,14 @@ def page_of(
     alignments: int = ALIGNMENTS,
     max_examples: int | None = None,
     progress: Progress = silent,
+    scores: Sequence[str] | None = None,
 ) -> str:
-    """The page of a study."""
+    """The page of a study; `scores` are those that it was made of, where not of all."""
     from harness.figures import figures as drawn
     from harness.report.figures.theme import DARK, LIGHT, responsive
 
+    if scores is not None:
+        found = _only(found, scores)
     _check_fields(found, by)
     figures = drawn(found, bucket_fields=by, progress=progress)
     runs, configs = found.runs, [masking.masked(run.manifest.get("config", {})) for run in found.runs]
@@ -123,7 +129,9 @@ def page_of(
         "configured": any(configs),
         "differing": differing(configs) if len(runs) > 1 else [],
         "common": common_count(configs),
-        "commands": _commands(found, by),
+        "commands": _commands(
+            found, scores=scores, by=tuple(by), title=title, alignments=alignments, max_examples=max_examples
+        ),
     }
     return build(content, blocks, bool(figures))
 
@@ -218,20 +226,35 @@ def _run(run: RunResult, found: Study, masked: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _commands(found: Study, by: Sequence[str]) -> list[str]:
-    """What makes the comparison and the page again; runs by the names of their folders."""
+def _commands(found: Study, **view: Any) -> list[str]:
+    """What makes the comparison and the page again, with all options that are not the default; runs by the names of
+    their folders."""
+    usual = {name: one.default for name, one in inspect.signature(write_report).parameters.items()}
+    tests = {name: getattr(found, name) for name in ("test", "correction", "level", "resamples", "seed")}
+    given = {name: value for name, value in {**view, **tests}.items() if value != usual[name]}
+    base = next((group.baseline for group in found.groups if group.baseline), None)
     if any(run.path is None for run in found.runs):
-        return ["harness.write_report(runs, 'report.html')  # in Python: the runs were made in memory"]
-    folders = [run.path.name for run in found.runs if run.path]
-    base = next((group.baseline.path.name for group in found.groups if group.baseline and group.baseline.path), None)
-    shared = [*folders, *(["--baseline", base] if base else [])]
-    changed = {"level": 0.95, "resamples": 10_000, "seed": 12345}
-    settings = [f"--{name}={getattr(found, name)}" for name, usual in changed.items() if getattr(found, name) != usual]
-    fields = [word for field in by for word in ("--by", field)]
-    said = [["report", *shared, *fields, *settings, "-o", "report.html"]]
+        chosen = {"baseline": base.name} if base else {}
+        options = [f", {name}={list(v) if name in LISTS else v!r}" for name, v in {**chosen, **given}.items()]
+        call = f"harness.write_report(runs, 'report.html'{''.join(options)})"
+        return [f"{call}  # in Python: the runs were made in memory"]
+    shared = [run.path.name for run in found.runs if run.path]
+    if base and base.path:
+        shared += ["--baseline", base.path.name]
+    said = [["report", *shared, *_options(given), "-o", "report.html"]]
     if all(len(group.runs) > 1 for group in found.groups):
-        said.insert(0, ["compare", *shared, *settings])
+        compared = {name: value for name, value in given.items() if name == "scores" or name in tests}
+        said.insert(0, ["compare", *shared, *_options(compared)])
     return [shlex.join(["harness", *words]) for words in said]
+
+
+def _options(given: Mapping[str, Any]) -> list[str]:
+    """As the command line has them, with `=`, since a title or a field may begin with a hyphen."""
+    return [
+        f"--{LISTS.get(name, name).replace('_', '-')}={one}"
+        for name, value in given.items()
+        for one in (value if name in LISTS else [value])
+    ]
 
 
 def aligned_rows(group: Group, kept: Any, n: int, progress: Progress) -> tuple[dict[str, Any], str]:

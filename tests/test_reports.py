@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import zlib
 from pathlib import Path
 
 import pytest
 
+from tests.report.page.conftest import again
 from tests.test_runner import PREDICT, Cli
 
 
@@ -43,6 +45,38 @@ def test_the_command_writes_the_page_and_says_where(runs: Cli) -> None:
     assert Path("again.html").read_bytes() == Path("page.html").read_bytes()
 
 
+def test_the_commands_on_the_page_make_it_again(runs: Cli) -> None:
+    options = (
+        *("--baseline", "dev-bad", "--score", "bleu", "--score", "rouge1", "--by", "topic"),
+        *('--title=-Bob\'s page & "more"', "--alignments", "0", "--max-examples", "3", "--test", "randomization"),
+        *("--correction", "holm", "--level", "0.9", "--resamples", "100", "--seed", "7"),
+    )
+    called = runs("report", "dev-good", "dev-bad", *options, "-o", "page.html")
+    assert called.code == 0, called.err
+    text = Path("page.html").read_text()
+    assert "paired randomization test at the level 0.1 (" in text and "Holm" in text
+    compare, report = map(shlex.split, again(text))
+    assert report[:2] == ["harness", "report"] and report[-2:] == ["-o", "report.html"]
+    assert runs(*report[1:]).code == 0
+    assert Path("report.html").read_text() == text
+    assert compare[:2] == ["harness", "compare"]
+    compared = runs(*compare[1:], "--json")
+    assert compared.code == 0, compared.err
+    found = json.loads(compared.out)
+    expected = {"test": "randomization", "correction": "holm", "level": 0.9, "resamples": 100, "seed": 7}
+    assert {name: found[name] for name in expected} == expected
+    assert [row["score"] for row in found["comparisons"]] == ["bleu", "rouge1"]
+
+
+def test_what_is_default_is_not_said(runs: Cli) -> None:
+    assert runs("report", "dev-good", "dev-bad").code == 0
+    folders = [next(Path("runs/harness").glob(f"dev-{name}-*")).name for name in ("good", "bad")]
+    assert again(Path("report.html").read_text()) == [
+        f"harness compare {' '.join(folders)}",
+        f"harness report {' '.join(folders)} -o report.html",
+    ]
+
+
 def test_one_score_only(runs: Cli) -> None:
     assert runs("report", "dev-good", "dev-bad", "--score", "bleu", "--resamples", "100").code == 0
     (group,) = json.loads(blocks(Path("report.html").read_text())["index"])["groups"]
@@ -58,6 +92,7 @@ def test_one_score_only(runs: Cli) -> None:
         (("dev-good", "--by", "topics"), 1, "--by topics: no run has that field (did you mean 'topic'?)"),
         (("dev-good", "-o", "no/where.html"), 1, "there is no folder no"),
         (("dev-good", "dev-bad", "--score", "chrf"), 1, "chrf"),
+        (("dev-good", "--correction", "tukey"), 2, "invalid choice: 'tukey'"),
         ((), 2, "required: RUN"),
     ],
 )

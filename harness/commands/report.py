@@ -41,6 +41,15 @@ def add(commands: Any) -> None:
         metavar="N",
         help="of larger data the biggest differences and an even share of the rest (default: all)",
     )
+    report.add_argument(
+        "--test", choices=("bootstrap", "randomization"), default="bootstrap", help="(default: %(default)s)"
+    )
+    report.add_argument(
+        "--correction",
+        choices=("max-t", "holm", "bh", "none"),
+        default="max-t",
+        help="of p-values over scores, systems and data sets (default: %(default)s)",
+    )
     resampling(report)
     report.set_defaults(call=call)
 
@@ -49,7 +58,8 @@ def call(options: Any) -> None:
     from harness.reports import write_report
 
     chosen = {name: getattr(options, name) for name in ("baseline", "title", "by", "alignments", "max_examples")}
-    path = write_report(options.runs, options.output, scores=options.score, **chosen, **settings(options))
+    chosen |= settings(options, "test", "correction")
+    path = write_report(options.runs, options.output, scores=options.score, **chosen)
     size = path.stat().st_size
     print(f"{path}  {size / 1e6:.1f} MB")
     if size > LARGE:

@@ -136,7 +136,11 @@ def _about(group: Group, pairs: Sequence[Any]) -> str:
         clusters = group.runs[0].examples[group.runs[0].cluster].nunique()
         parts.append(f"{clusters:,} clusters by {group.runs[0].cluster}")
     excluded = max((row.excluded for row in pairs), default=0)
-    if excluded:
+    if excluded and repeats > 1:
+        parts.append(
+            f"up to {excluded:,} outputs of each system left out of a comparison because one of the two failed"
+        )
+    elif excluded:
         parts.append(f"up to {excluded:,} left out of a comparison because a system failed on them")
     return ", ".join(parts)
 
@@ -144,10 +148,11 @@ def _about(group: Group, pairs: Sequence[Any]) -> str:
 def _warnings(study: Study, group: Group) -> list[str]:
     """What is odd about the runs, each line once: the health of outputs, failures, scores that deserve no trust."""
     found: dict[str, list[str]] = {}
+    counted = "outputs" if count(group)[1] > 1 else "examples"
     for run in group.runs:
         said = list(run.health.get("warnings", ()))
         if run.failed:
-            said.append(f"{run.failed:,} of {len(run.examples):,} examples failed; scores are of the others")
+            said.append(f"{run.failed:,} of {len(run.examples):,} {counted} failed; scores are of the others")
         said += [f"{score.name}: {score.note}" for score in run.scores.values() if score.note and score.headline]
         for line in said:
             found.setdefault(line, []).append(study.labels[run.name])

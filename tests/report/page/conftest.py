@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,12 @@ def three_runs(n: int = 60) -> list[RunResult]:
         )
         for name, share in shares.items()
     ]
+
+
+def again(page: str) -> list[str]:
+    """What a page says makes it again, as a reader copies it."""
+    said = page.split("<h3>Again</h3>")[1].split("<pre")[1].split(">", 1)[1].split("</pre>")[0]
+    return [unescape(re.sub("</?bdi>", "", line)) for line in said.strip().splitlines()]
 
 
 @dataclass

@@ -80,7 +80,9 @@ def test_wins_come_first_and_losses_too(page: Opened) -> None:
     lengths = [int(text) for text in page.page.locator(".item .value").all_inner_texts()]
     assert lengths == sorted(lengths)
     page.page.select_option("#sort", "data")
-    assert page.ids()[:3] == ["example-0", "example-1", "example-2"] or page.ids()[0] == "example-59"
+    assert page.ids()[:3] == ["example-0", "example-1", "example-2"]  # what turned the lengths turns nothing else
+    page.page.locator("#turn").click()
+    assert page.ids()[-3:] == ["example-2", "example-1", "example-0"]  # the one looked at stays in view
 
 
 def test_search_filters_by_text_whatever_its_case(page: Opened) -> None:
@@ -123,6 +125,46 @@ def test_filters_by_field_failure_length_and_range(page: Opened) -> None:
     assert 0 < int(page.text("#count").split()[0]) < few
 
 
+@pytest.fixture(scope="module")
+def up_and_down(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine examples: of the first x has every word, of the last y, between them both have some."""
+    words = [f"word{i}" for i in range(9)]
+    parts = [" ".join(words[: 9 - i]) for i in range(9)]
+    runs = [
+        made(outputs, [[" ".join(words)]] * 9, name, metrics=["rouge", "ter"])
+        for name, outputs in (("x", parts), ("y", parts[::-1]))
+    ]
+    return write_report(runs, tmp_path_factory.mktemp("signs") / "report.html", resamples=50)
+
+
+@pytest.mark.parametrize("order", ["wins", "losses", "gap"])
+@pytest.mark.parametrize("score", ["rouge1", "ter"])  # of ter less is better
+def test_bounds_are_of_the_values_that_rows_show(browser: Any, up_and_down: Path, score: str, order: str) -> None:
+    found = opened(browser, up_and_down, "#a=x&b=y")
+    page = found.page
+    page.select_option("#score", score)
+    page.select_option("#sort", order)
+
+    def shown() -> list[float]:
+        return [float(text.replace("\u2212", "-")) for text in page.locator(".item .difference").all_inner_texts()]
+
+    every = shown()
+    assert len(every) == 9 and min(every) < 0 < max(every)
+    falling = (order == "wins") == (score == "rouge1")
+    assert every == sorted(every, key=abs if order == "gap" else None, reverse=falling or order == "gap")
+    for turned in (False, True):
+        ends = [page.locator(f"#{end}").get_attribute("placeholder").replace("\u2212", "-") for end in ("from", "to")]
+        assert [float(end) for end in ends] == [min(every), max(every)], turned
+        page.locator("#turn").click()
+    for value in every[::3]:  # as it is read, so what was rounded up is kept too
+        for end, keep in (("from", value.__le__), ("to", value.__ge__)):
+            page.fill(f"#{end}", str(value).replace("-", "\u2212"))
+            assert shown() == [one for one in every if keep(one)], (end, value)
+            page.fill(f"#{end}", "")
+    found.check()
+    page.context.close()
+
+
 def test_the_keyboard_is_enough(page: Opened) -> None:
     press = page.page.keyboard.press
     press("/")
@@ -151,6 +193,17 @@ def test_the_keyboard_is_enough(page: Opened) -> None:
     assert page.page.locator("#sort").input_value() == "losses"
 
 
+def shared(a: list[str], b: list[str]) -> int:
+    """How many words the longest common subsequence has."""
+    row = [0] * (len(b) + 1)
+    for word in a:
+        before = row
+        row = [0]
+        for j, other in enumerate(b):
+            row.append(before[j] + 1 if word == other else max(row[j], before[j + 1]))
+    return row[-1]
+
+
 def test_outputs_side_by_side_with_their_words_marked(page: Opened) -> None:
     page.page.fill("#q", "source 5:")
     page.page.locator(".item").first.click()
@@ -161,12 +214,12 @@ def test_outputs_side_by_side_with_their_words_marked(page: Opened) -> None:
     assert cards.first.locator(".m.n1, .m.n2, .m.n3, .m.n4").count() > 0
     page.page.get_by_role("button", name="vs reference").click()
     reference = page.page.locator(".reference.used .text").inner_text()
-    kept = cards.first.evaluate(
-        "card => { for (const one of card.querySelectorAll('del')) one.remove(); return card.querySelector('.text').textContent }"
-    )
-    assert kept == output
-    new = {word for text in cards.first.locator("ins").all_inner_texts() for word in text.split()}
-    assert (new and not new & set(reference.split())) or len(new) < len(output.split())
+    without = """(card, tag) => { const text = card.querySelector(".text").cloneNode(true);
+      for (const one of text.querySelectorAll(tag)) one.remove(); return text.textContent; }"""
+    assert cards.first.evaluate(without, "del") == output
+    common = cards.first.evaluate(without, "del, ins").split()
+    assert cards.first.evaluate(without, "ins").split() == reference.split()
+    assert 0 < len(common) == shared(output.split(), reference.split()) < len(output.split())  # no word more is marked
     page.page.get_by_role("button", name="A vs B").click()
     assert cards.first.locator(".unlike").count() > 0
     page.page.get_by_role("button", name="plain").click()
@@ -346,8 +399,13 @@ def test_a_click_on_a_word_shows_what_it_was_matched_with(browser: Any, tmp_path
     assert card.locator("[data-side=output] .match").inner_text() == "\U0001f408"
     assert "cosine 0.25" in card.inner_text()
     found.page.select_option("#sort", "data")
-    found.page.fill("#q", "example-15")
-    shown = found.text("#detail")
-    assert "this example is not among them" in shown or found.page.locator(".alignment").count()
+    found.page.fill("#q", "example-15")  # 3 wins and losses by two scores: of the thirty the first and the last ones
+    assert found.text("#detail h3") == "example-15"
+    assert "this example is not among them" in found.text("#detail")
+    assert found.page.locator(".alignment").count() == 0
+    found.page.fill("#q", "example-29")
+    assert found.text("#detail h3") == "example-29"
+    assert "this example is not among them" not in found.text("#detail")
+    assert found.page.locator(".alignment").count() == 2
     found.check()
     found.page.context.close()

@@ -16,11 +16,11 @@ import harness
 from harness.report.leaders import estimates_of, leaders
 from harness.report.page import alignments, configs, examples, verdicts
 from harness.report.page.packed import packed_floats, packed_json
-from harness.report.page.scores import average
+from harness.report.page.scores import average, tables
 from harness.reports import page_of, write_report
 from harness.study import study
 from harness.types import Alignment, HarnessError
-from tests.report.page.conftest import made, three_runs
+from tests.report.page.conftest import again, made, three_runs
 
 
 def block(page: str, name: str) -> Any:
@@ -79,6 +79,38 @@ def test_lower_is_better_where_it_is() -> None:
     found = study([bad, good], resamples=100)
     assert leaders(found.comparisons, "ter", estimates_of(found.groups[0].runs, "ter")) == ["good"]
     assert examples.first_view(found.groups[0]) == ([1, 0], "ter")
+
+
+def test_with_repeats_outputs_fail_and_not_examples(runs: list[Any]) -> None:
+    (once,) = tables(study(runs, resamples=50))
+    assert once.about == "40 examples, up to 2 left out of a comparison because a system failed on them"
+    assert "fair: 2 of 40 examples failed; scores are of the others" in once.warnings
+    outputs = [f"text {i} {j}" for i in range(6) for j in range(3)]
+    references = [[f"text {i} 0"] for i in range(6) for _ in range(3)]
+    # of the first example two outputs failed, of the third one
+    failed = {0: "timeout", 1: "timeout", 7: "timeout"}
+    thrice = [
+        made(outputs, references, "whole", repeats=3),
+        made(outputs, references, "torn", repeats=3, failed=failed),
+    ]
+    (table,) = tables(study(thrice, resamples=50))
+    assert table.about == (
+        "6 examples, 3 outputs each, "
+        "up to 3 outputs of each system left out of a comparison because one of the two failed"
+    )
+    assert "torn: 3 of 18 outputs failed; scores are of the others" in table.warnings
+
+
+def test_the_call_that_makes_a_page_of_runs_in_memory_again(runs: list[Any]) -> None:
+    end = "  # in Python: the runs were made in memory"
+    assert again(page_of(study(runs[:2]))) == ["harness.write_report(runs, 'report.html')" + end]
+    found = study(runs, runs[2], test="randomization", resamples=50, level=0.9, correction="holm", scores=["bleu"])
+    (said,) = again(page_of(found, "Bob's page", ["domain"], 0, 10, scores=["bleu"]))
+    assert said == (
+        "harness.write_report(runs, 'report.html', baseline='bad', scores=['bleu'], by=['domain'], "
+        "title=\"Bob's page\", alignments=0, max_examples=10, test='randomization', correction='holm', level=0.9, "
+        "resamples=50)" + end
+    )
 
 
 def test_too_many_examples_keep_the_biggest_differences_and_an_even_share(runs: list[Any]) -> None:

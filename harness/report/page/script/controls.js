@@ -1,6 +1,6 @@
 // The form above the list: what it offers follows from the state, and what is chosen goes into the state.
 
-let result = { rows: [], values: null };
+let result = { rows: [], shown: null };
 
 function options(select, pairs, chosen) {
   select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, String(value) === String(chosen))));
@@ -42,12 +42,10 @@ function count() {
   const of = group(), all = of.rows, { rows } = result;
   const less = of.of > of.rows ? ` (of ${grouped(of.of)}: the biggest differences and an even share of the rest)` : "";
   byId("count").textContent = (rows.length === all ? `${grouped(all)} shown` : `${grouped(rows.length)} of ${grouped(all)}`) + less;
-  const known = result.values ? rows.map((row) => result.values[row]).filter((value) => !Number.isNaN(value)) : [];
-  const digits = valueDigits();
-  for (const [end, place] of [["from", known.length - 1], ["to", 0]]) {
-    const at = state.up ? known.length - 1 - place : place;
-    byId(end).disabled = !result.values;
-    byId(end).placeholder = known.length ? rounded(known[at], digits) : end === "from" ? "min" : "max";
+  const known = result.shown ? Float64Array.from(rows, (row) => result.shown[row]).filter((value) => !Number.isNaN(value)).sort() : [];
+  for (const [end, place, none] of [["from", 0, "min"], ["to", known.length - 1, "max"]]) {
+    byId(end).disabled = !result.shown;
+    byId(end).placeholder = known.length ? rounded(known[place], valueDigits()) : none;
   }
 }
 

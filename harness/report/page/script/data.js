@@ -74,10 +74,15 @@ class Group {
     return this.scores[this.score_places.get(score)];
   }
 
-  // A minus B, such that more is better; NaN where either is missing.
+  // A minus B, as rows show it; NaN where either is missing.
   difference(score, a, b) {
-    const of = this.column(score, a), from = this.column(score, b), sign = this.about(score).lower ? -1 : 1;
-    return Float32Array.from(of, (value, row) => sign * (value - from[row]));
+    const of = this.column(score, a), from = this.column(score, b);
+    return Float64Array.from(of, (value, row) => value - from[row]);
+  }
+
+  // How much better A is than B.
+  gain(score, a, b) {
+    return this.about(score).lower ? this.difference(score, b, a) : this.difference(score, a, b);
   }
 
   text(row) {

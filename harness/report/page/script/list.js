@@ -54,8 +54,7 @@ function figuresOf(row) {
   const of = group(), made = element("span", { class: "figures-of" });
   const failed = of.errors.filter((errors) => row in errors).length;
   if (failed) made.append(element("span", { class: "tag bad" }, failed > 1 ? `${failed} failed` : "failed"));
-  const byDifference = ["wins", "losses", "gap"].includes(state.sort);
-  if (result.values && !byDifference) made.append(element("span", { class: "value" }, rounded(result.values[row], valueDigits())));
+  if (result.shown && !byDifference()) made.append(element("span", { class: "value" }, rounded(result.shown[row], valueDigits())));
   if (state.s && state.a !== state.b) {
     const value = of.scoreOf(state.s, state.a, row) - of.scoreOf(state.s, state.b, row);
     const better = (of.about(state.s).lower ? -value : value) > 0;

@@ -18,8 +18,8 @@ function sorts() {
 function sortValues() {
   const of = group(), [kind, run] = state.sort.split(" ");
   switch (kind) {
-    case "wins": return of.difference(state.s, state.a, state.b);
-    case "losses": return of.difference(state.s, state.b, state.a);
+    case "wins": return of.gain(state.s, state.a, state.b);
+    case "losses": return of.gain(state.s, state.b, state.a);
     case "gap": return of.difference(state.s, state.a, state.b).map(Math.abs);
     case "score": return of.column(state.s, Number(run));
     case "source": return of.lengths((row) => of.sources[row]);
@@ -28,6 +28,10 @@ function sortValues() {
     default: return null;
   }
 }
+
+// The numbers that rows show and bounds are of: those they are ordered by, or A minus B in the orders by difference.
+const shownValues = (values) => byDifference() ? group().difference(state.s, state.a, state.b) : values;
+const byDifference = () => ["wins", "losses", "gap"].includes(state.sort);
 
 const MOST_VALUES = 200;
 
@@ -53,8 +57,8 @@ function facets() {
 function outcomes(of) {
   if (state.a === state.b || !state.s) return [];
   const values = [`A (${plain(of.runs[state.a].label)}) better`, "same", `B (${plain(of.runs[state.b].label)}) better`, "not comparable"];
-  const difference = of.difference(state.s, state.a, state.b);
-  const places = Int32Array.from(difference, (value) => Number.isNaN(value) ? 3 : value > 0 ? 0 : value < 0 ? 2 : 1);
+  const gain = of.gain(state.s, state.a, state.b);
+  const places = Int32Array.from(gain, (value) => Number.isNaN(value) ? 3 : value > 0 ? 0 : value < 0 ? 2 : 1);
   return [{ name: "outcome", label: "who is better", values, names: ["a", "same", "b", "missing"], of: places }];
 }
 
@@ -109,7 +113,7 @@ function found(of, q) {
   return rows;
 }
 
-// The rows to show, in order, and the numbers they are ordered by.
+// The rows to show, in order, and the numbers that they show.
 function query() {
   const of = group();
   let rows = state.q ? found(of, state.q) : Array.from({ length: of.rows }, (_, row) => row);
@@ -122,10 +126,11 @@ function query() {
     chosen.get(facet).add(place);
   }
   for (const [facet, places] of chosen) rows = rows.filter((row) => places.has(facet.of[row]));
-  const values = sortValues(), from = bound("from"), to = bound("to");
+  const values = sortValues(), shown = shownValues(values), from = bound("from"), to = bound("to");
   if (values) {
-    if (from !== null) rows = rows.filter((row) => values[row] >= from);
-    if (to !== null) rows = rows.filter((row) => values[row] <= to);
+    const digits = valueDigits(), read = (row) => Number(shown[row].toFixed(digits)); // 4.998 is read as 5.00
+    if (from !== null) rows = rows.filter((row) => read(row) >= from);
+    if (to !== null) rows = rows.filter((row) => read(row) <= to);
     rows = rows.slice();
     const sign = state.up ? 1 : -1;
     rows.sort((x, y) => {
@@ -139,7 +144,7 @@ function query() {
     if (state.sort === "id") rows.sort((x, y) => of.ids[x] < of.ids[y] ? -1 : of.ids[x] > of.ids[y] ? 1 : x - y);
     if (state.up) rows.reverse();
   }
-  return { rows, values };
+  return { rows, shown };
 }
 
 function bound(end) {
