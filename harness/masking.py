@@ -41,7 +41,7 @@ _PAIR = re.compile(
 _HEADER = re.compile(r"\b(Bearer|Basic)\\? +[\w.~+/=-]{6,}", re.IGNORECASE)
 _SCHEME = re.compile(r"^(?:Bearer|Basic) +", re.IGNORECASE)
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)")
-_ARGUMENT = re.compile(  # a metadata field can be `key` or `token`, so that `key=3` is a filter
+_ARGUMENT = re.compile(  # without a dash `key=3` or `token=x` is about a field of the data
     r"((?:--?|(?!(?:key|token|pass)\b))([A-Za-z][\w.-]*)(?:=|: *))(.+)", re.DOTALL | re.IGNORECASE
 )
 _FLAG_IN_TEXT = re.compile(r"(?<![\w-])(--?([A-Za-z][\w.-]*)['\"]?(?:\s*,\s*|\s+)['\"]?)(?!-)[^\s,'\"\]]+")
@@ -85,7 +85,9 @@ def secret_name(field: str) -> bool:
 def redacted(text: object) -> str:
     """A text without credentials in URLs, without `password=…` and the like, and without secrets that were met."""
     found = _FLAG_IN_TEXT.sub(lambda flag: flag[1] + MASK if secret_name(flag[2]) else flag[0], str(text))
+    named = {_SCHEME.sub("", pair[2].strip("'\"")) for pair in _PAIR.finditer(found) if _pair(pair) != pair[0]}
     found = _in_urls(_HEADER.sub(rf"\1 {MASK}", _PAIR.sub(_pair, found)))
+    found = str(_without(found, {value for value in named if len(value) >= SHORTEST}))  # it may stand there twice
     for value in sorted(_met, key=len, reverse=True):
         found = found.replace(value, MASK)
     return found

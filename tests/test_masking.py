@@ -71,6 +71,8 @@ def test_fields_of_every_kind() -> None:
         ("system.api_key_env=OPENAI_API_KEY is not set", "system.api_key_env=OPENAI_API_KEY is not set"),
         ("12 tokens: 3 more", "12 tokens: 3 more"),
         ("x-api-key: sk-abcd", "x-api-key: ***"),
+        ("{api_key: sk-abcd, note: by sk-abcd}", "{api_key: ***, note: by ***}"),
+        ("password: wrong, all wrong", "password: ***, all wrong"),
         ("pad-token=<pad> --pad-token x", "pad-token=<pad> --pad-token x"),
         ("[ask,--api-key,abc,--fast]", "[ask,--api-key,***,--fast]"),
         ("['ask', '--token', 'abc']", "['ask', '--token', '***']"),

@@ -121,12 +121,12 @@ def test_a_planted_secret_is_nowhere(
         (2, *COMMAND[:5], "system.command=[python3,echo.py,--api-key,PLANTED8secret"),
         (1, *RUN, "+metrics.judge.fail=mendable"),
         (0, *RUN, "+metrics.judge.fail=mendable", "--multirun", "limit=2", "--dry-run"),
-        (1, *RUN, "metrics.judge.api_key=PLANTED9", "+nothing.token=PLANTED9"),
+        (1, *RUN, "metrics.judge.password=PLANTED9", "+nothing.token=PLANTED9"),
         (2, *RUN, "api_key: PLANTED9}"),
         (0, "sync", "--uri", uri),
         (0, "sync", "--uri", uri, "--json"),
         (1, "sync", "--uri", f"http://me:PLANTED8@127.0.0.1:{free_port()}"),
-        (0, "score", folder, "metrics=chrf"),
+        (0, "score", folder, "metrics=chrf", "metrics.judge.url=${oc.env:JUDGE}"),  # what is not stored is given again
     ]
     known = _parser()._subparsers._group_actions[0].choices or {}  # type: ignore[union-attr]
     more = {
