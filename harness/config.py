@@ -20,7 +20,7 @@ from typing import Any, Optional
 import yaml
 
 from harness.files import digest
-from harness.masking import masked
+from harness.masking import keyed, masked
 from harness.types import HarnessError
 
 
@@ -86,9 +86,13 @@ def conf_dir() -> Path:
     return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"
 
 
-def key(resolved: Mapping[str, Any]) -> str:
-    """The config's key: runs of the same config find the same folder again. Secrets are no part of it."""
-    return digest(masked({k: _keyed(v) if k == "system" else v for k, v in resolved.items() if k not in UNKEYED}))
+def key(resolved: Mapping[str, Any], raw: Mapping[str, Any] | None = None) -> str:
+    """The config's key: runs of the same config find the same folder again. Secrets are no part of it.
+
+    `raw`: the config with its interpolations unresolved, by which secrets are known that come from another field.
+    """
+    kept = {k: _keyed(v) if k == "system" else v for k, v in resolved.items() if k not in UNKEYED}
+    return digest(keyed(kept, raw))
 
 
 def _keyed(system: Any) -> Any:

@@ -22,6 +22,7 @@ def begin(words: list[str]) -> None:
     """Keeps what was typed, and secrets out of what is told."""
     program[:] = ["python", "-m", "harness"] if Path(sys.argv[0]).name == "__main__.py" else ["harness"]
     typed[:] = words
+    masking.forget()
     secrets.keep()
 
 

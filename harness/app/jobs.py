@@ -30,8 +30,8 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Any]:
         yield replace(
             whole,
             system=_build(spec, "system"),
-            key=core.key({**cast(dict[str, Any], resolved), "system": spec}),
-            config={**whole.config, "system": masking.masked(spec, raw["system"], raw)},
+            key=core.key({**cast(dict[str, Any], resolved), "system": spec}, cast(dict[str, Any], raw)),
+            config={**whole.config, "system": masking.masked(spec, raw["system"], raw, ("system",))},
             name=whole.name and f"{whole.name}-step-{spec['step']}",
             many=True,
         )
@@ -63,7 +63,7 @@ def job(composed: DictConfig, many: bool = False) -> Any:
         system=_build(resolved["system"], "system"),
         **scoring,
         specs=config["metrics"],
-        key=core.key(cast(dict[str, Any], resolved)),
+        key=core.key(cast(dict[str, Any], resolved), cast(dict[str, Any], raw)),
         config=config,
         many=many,
         command=command(),

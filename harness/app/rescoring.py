@@ -41,14 +41,15 @@ def _score(run: str, overrides: list[str], config_dir: str | None, as_json: bool
     composed = compose("stored", overrides=_over_stored(config, overrides, config_dir))
     changed = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORABLE[:4]}
     raw = {k: OmegaConf.to_container(composed[k], resolve=False) for k in SCORABLE[:4]}
+    shown = masking.masked(changed, raw)
     config.update({k: composed[k] for k in SCORABLE[4:]})
     plan = runner.Job(
         dataset=StoredDataset(stored),
         system=StoredSystem(stored),
         **parts(changed),
-        specs=masking.masked(changed["metrics"], raw["metrics"]),
-        key=core.key({**config, **changed}),
-        config={**config, **masking.masked(changed, raw)},
+        specs=shown["metrics"],
+        key=core.key({**config, **changed}, raw),
+        config={**config, **shown},
         name=composed.name or stored.manifest["name"],
         output_dir=composed.output_dir,
         command=calling.command(),

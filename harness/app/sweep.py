@@ -31,7 +31,8 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         task = config.hydra.overrides.task
         if config.group is None:
             sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
-            words = sorted(word for word in task if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
+            typed: Any = OmegaConf.to_container(task)  # not resolved: `${.key}` means nothing in this list
+            words = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
             config.group = digest([words, sweep])[:8]
             task.append(f"group='{config.group}'")
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")

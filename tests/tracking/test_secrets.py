@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+import yaml
 
 from harness.app import Sweep, calling
 from harness.cli import _parser
@@ -27,8 +28,11 @@ from tests.stats.test_comparison import Given
 
 class Judge(Given):
     name = "judge"
-    def __init__(self, api_key, password, url, endpoint, headers, fail=None):
-        self._all = [api_key, password, url, endpoint, headers]
+    def __init__(self, api_key, password, url, endpoint, headers, sent, near, copied, database, fail=None):
+        if api_key != "***":  # harness score has what was stored
+            assert (sent, near, copied) == (f"Bearer {api_key}", url, database), "real values must come here"
+            assert url == os.environ["JUDGE"] == database["from"] and "pa/" in database["uri"]
+        self._all = [api_key, password, url, endpoint, headers, sent, near, copied, database]
         self._fail, self.keep = fail, 1
     def statistics(self, outputs, references, sources):
         told = f"401 from {self._all[3]} for {self._all} with {os.environ['JUDGE']}"
@@ -47,8 +51,22 @@ def answer(example):
 """
 JUDGE = (
     "+metrics.judge={_target_: planted.Judge, api_key: PLANTED1, password: " + NUMBER + ", url: '${oc.env:JUDGE}', "
-    "endpoint: 'https://me:PLANTED2@host/v1?token=PLANTED3', headers: {Authorization: Bearer PLANTED4}}"
+    "endpoint: 'https://me:PLANTED2@host/v1?token=PLANTED3&client_secret=PLANTED3&sig=PLANTED3', "
+    "headers: {Authorization: Bearer PLANTED4}, sent: 'Bearer ${metrics.judge.api_key}', near: '${.url}', "
+    "copied: '${.database}', database: {uri: 'postgresql://me:pa/PLANTEDA@host/db', from: '${..url}', "
+    "note: 'asks with ${metrics.judge.api_key}, not with PLANTED1'}}"
 )
+PROGRAM = """
+import json, sys
+assert [len(argument) for argument in sys.argv[1:]] == [9, 14, 22, 23], "real values must come here"
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "output": "it is raining"}))
+"""
+COMMAND = (
+    "run", "dataset=file", "dataset.path=dev.jsonl", "metrics=bleu", "system=command", "stats.resamples=20",
+    "system.command=[python3,echo.py,--api-key,PLANTED8secret,'--token=PLANTED9secret','Authorization: PLANTEDB']",
+    "hydra.output_subdir=.hydra",
+)  # fmt: skip
 RUN = (
     "run", "dataset=file", "dataset.path=dev.jsonl", "metrics=bleu", JUDGE, "system=python",
     "system.function=planted.py:answer", "stats.resamples=20", "hydra.output_subdir=.hydra",
@@ -89,6 +107,7 @@ def test_a_planted_secret_is_nowhere(
     monkeypatch.setenv("JUDGE", "PLANTED too")
     monkeypatch.setattr(Sweep, "clean", classmethod(lambda cls: setattr(cls, "started", None)))  # as if killed
     (files / "planted.py").write_text(CODE)
+    (files / "echo.py").write_text(PROGRAM)
     uri = database = f"sqlite:///{files}/runs/mlflow.db"
     if kind == "server":
         database = request.getfixturevalue("database")
@@ -98,14 +117,16 @@ def test_a_planted_secret_is_nowhere(
         (0, *RUN, f"tracking.uri={uri}", f"output_dir={folder}"),
         (0, *RUN, f"tracking.uri={uri}", "--multirun", "limit=2,3"),
         (0, *RUN, f"tracking.uri=http://me:PLANTED8@127.0.0.1:{free_port()}", "limit=4"),  # nobody there
+        (0, *COMMAND, f"tracking.uri={uri}", "output_dir=runs/harness/dev-command"),
+        (2, *COMMAND[:5], "system.command=[python3,echo.py,--api-key,PLANTED8secret"),
         (1, *RUN, "+metrics.judge.fail=mendable"),
         (0, *RUN, "+metrics.judge.fail=mendable", "--multirun", "limit=2", "--dry-run"),
-        (1, *RUN, "metrics.judge.api_key=PLANTED9", "+nothing.token=PLANTED9"),
+        (1, *RUN, "metrics.judge.password=PLANTED9", "+nothing.token=PLANTED9"),
         (2, *RUN, "api_key: PLANTED9}"),
         (0, "sync", "--uri", uri),
         (0, "sync", "--uri", uri, "--json"),
         (1, "sync", "--uri", f"http://me:PLANTED8@127.0.0.1:{free_port()}"),
-        (0, "score", folder, "metrics=chrf"),
+        (0, "score", folder, "metrics=chrf", "metrics.judge.url=${oc.env:JUDGE}"),  # what is not stored is given again
     ]
     known = _parser()._subparsers._group_actions[0].choices or {}  # type: ignore[union-attr]
     more = {
@@ -121,7 +142,10 @@ def test_a_planted_secret_is_nowhere(
         assert not leaked(called.out + called.err), (call, called.out, called.err)
         assert call[0] != "run" or not leaked(calling.command())
     look(files, database)
-    assert (Path(folder) / "config.yaml").read_text().count("***") >= 5
+    assert (Path(folder) / "config.yaml").read_text().count("***") >= 12
+    if kind == "sqlite":
+        config = yaml.safe_load(Path("runs/harness/dev-command/config.yaml").read_text())
+        assert config["system"]["command"][2:] == ["--api-key", "***", "--token=***", "Authorization: ***"]
     assert "the key ***: api_key=***, http://***@h/x" in (Path(folder) / "outputs.jsonl").read_text()
 
 
@@ -132,5 +156,8 @@ def test_a_traceback_shows_no_secret(files: Path) -> None:
         command, cwd=files, env={**os.environ, "JUDGE": "PLANTED too"}, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert "Traceback" in done.stderr and "ValueError: 401 from https://***@host/v1?token=*** for" in done.stderr
+    assert (
+        "Traceback" in done.stderr
+        and "ValueError: 401 from https://***@host/v1?token=***&client_secret=***&sig=*** for" in done.stderr
+    )
     assert not leaked(done.stdout + done.stderr), done.stderr
