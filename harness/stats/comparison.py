@@ -17,6 +17,7 @@ from itertools import islice
 import numpy as np
 
 from harness.stats.corrections import share
+from harness.stats.differences import outcomes
 from harness.stats.family import Found, Options, corrected, macro
 from harness.stats.intervals import interval, number, spread
 from harness.stats.power import needed, smallest_detectable
@@ -197,13 +198,11 @@ def _needed(n: int, error: float, difference: float, options: Options) -> int | 
 
 
 def _shares(gains: Array) -> dict[str, float | None]:
-    """Shares of examples won, tied and lost, from gains (n,); rounding errors are ties."""
+    """Shares of examples won, tied and lost, from gains (n,)."""
     gains = gains[~np.isnan(gains)]
     if len(gains) == 0:
         return dict.fromkeys(("won", "tied", "lost"))
-    slack = 1e-12 * max(1.0, float(np.abs(gains).max()))
-    won, lost = float((gains > slack).mean()), float((gains < -slack).mean())
-    return {"won": won, "tied": float((np.abs(gains) <= slack).mean()), "lost": lost}
+    return {name: float(which.mean()) for name, which in outcomes(gains).items()}
 
 
 def _is_mean(pair: _Pair, design: Design) -> bool:
