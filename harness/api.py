@@ -9,7 +9,7 @@ from typing import Any
 
 from harness import config, files, runner
 from harness.health import health
-from harness.pairs import Pair, alone, grouped, pairs_of
+from harness.pairs import Pair, alone, check_scores, grouped, pairs_of
 from harness.report.progress import silent
 from harness.stats import comparison, family
 from harness.stats.estimation import Options, estimate
@@ -172,7 +172,7 @@ def compare(
     chosen = None if scores is None else tuple(scores)
     options = family.Options(test, resamples, level, seed, method, alternative, correction, chosen, cross_check)
     options.check()
-    pairs = _pairs(runs, baseline)
+    pairs = _pairs(runs, baseline, scores)
     with progress("resampling", resamples * len(pairs)) as step:
         return comparison.compare(pairs, options, step.advance)
 
@@ -214,7 +214,7 @@ def _run_of(pairs: Sequence[Pair]) -> list[RunResult]:
     return list({run.name: run for pair in pairs for run in pair}.values())
 
 
-def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[Pair]]:
+def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | None = None) -> list[list[Pair]]:
     """(baseline, system) pairs of runs, grouped by data; every run has a partner."""
     loaded, base = loaded_runs(runs, baseline)
     groups = grouped(loaded, base)
@@ -226,6 +226,7 @@ def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[Pair]]:
     for group in groups:
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))
+    check_scores(groups, scores)
     return [pairs_of(group, group.baseline) for group in groups]
 
 

@@ -129,7 +129,10 @@ def test_compare_refuses_with_one_message(files: Path) -> None:
         (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
         (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
         (("dev-good", "dev-good"), "the same run twice; expected at least 2"),
-        (("dev-good", "copy", "--score", "blue"), "no run has the score 'blue'; expected one of bleu, rouge1"),
+        (
+            ("dev-good", "copy", "--score", "blue"),
+            "no run has the score 'blue' (did you mean 'bleu'?); expected one of bleu, rouge1",
+        ),
         (("dev-good", "copy", "--level", "95"), "level=95.0; expected a share between 0 and 1"),
     ):
         done = harness("compare", *arguments, cwd=files)

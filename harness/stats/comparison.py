@@ -54,28 +54,13 @@ def compare(
 ) -> Comparisons:
     """Compares (baseline, system) pairs, grouped by data; the runs of a group hold the same examples in one order.
 
+    `options.scores` are such as some pair has (`harness.pairs.check_scores`).
     `advance` is told of resamples done, `options.resamples` for each group.
     """
     options.check()
-    _check_scores(groups, options)
     found = [_group(group, options, advance) for group in groups]
     rows = corrected([one for group in found for one in group], options)
     return Comparisons(rows, corrected(macro(found, options), options))
-
-
-def _check_scores(groups: Sequence[Sequence[tuple[RunResult, RunResult]]], options: Options) -> None:
-    known = dict.fromkeys(
-        score
-        for group in groups
-        for _, run in group
-        for one in run.statistics.values()
-        for score in one.metric.score_names
-    )
-    for score in options.scores or ():
-        if score not in known:
-            raise HarnessError(f"no run has the score {score!r}; expected one of {', '.join(_headline(known))}")
-        if "." in score:
-            raise HarnessError(f"{score} is a sub-score, which gets an interval only; expected {score.split('.')[0]}")
 
 
 def _headline(scores: Iterable[str]) -> list[str]:

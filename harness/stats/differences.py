@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.stats.resampling import Kept
 from harness.types import Array
 
 FEWEST, MOST = 11, 41
 """Bins; odd, so that the middle one lies around zero."""
 
 
-def outcomes(gains: Array) -> dict[str, Array]:
+def outcomes(gains: Array) -> dict[str, Kept]:
     """Which examples are tied, won and lost, from gains (n,) without NaN, more is better; rounding errors are ties.
 
     >>> {name: which.tolist() for name, which in outcomes(np.array([1e-15, 0.2])).items()}
