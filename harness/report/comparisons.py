@@ -25,7 +25,15 @@ CORRECTIONS = {
 }
 
 
-def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, test: str, correction: str) -> None:
+def print_comparisons(
+    rows: Comparisons,
+    rankings: Sequence[Any],
+    level: float,
+    test: str,
+    correction: str,
+    alternative: str = "two-sided",
+    cross_check: bool = False,
+) -> None:
     """A table and a sentence for each pair of systems, then rankings and averages over data sets."""
     out = console()
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
@@ -33,12 +41,12 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, 
         some = list(on_one)
         out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"))
         if len(pairs) <= MANY or not rankings:
-            _print_pairs(out, some, level)
+            _print_pairs(out, some, level, alternative)
         _print_rankings(out, [one for one in rankings if one.dataset == dataset])
         out.print()
     if rows.macro:
         out.print(Text(f"{rows.macro[0].dataset}: each score's mean over them, paired {test}", "bold"))
-        _print_pairs(out, rows.macro, level)
+        _print_pairs(out, rows.macro, level, alternative)
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs)} pairs were compared; --json lists them, --baseline RUN shows those of one run."
@@ -50,15 +58,15 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, 
     out.print(note, style="dim")
 
 
-def _print_pairs(out: Console, rows: Sequence[Comparison], level: float) -> None:
+def _print_pairs(out: Console, rows: Sequence[Comparison], level: float, alternative: str) -> None:
     for (system, baseline), pair in groupby(rows, key=lambda r: (r.system, r.baseline)):
         found = list(pair)
         out.print(Text(f"\n{system} against {baseline}", "bold"))
-        show(out, *_pair_layouts(found, level))
-        out.print(sentence(found))
+        show(out, *_pair_layouts(found, level, alternative))
+        out.print(sentence(found, alternative))
 
 
-def _pair_layouts(rows: Sequence[Comparison], level: float) -> tuple[Columns, Columns]:
+def _pair_layouts(rows: Sequence[Comparison], level: float, alternative: str) -> tuple[Columns, Columns]:
     """The comparisons of one pair of systems: a line a score, or two lines where that is too wide."""
     checked = any(row.p_t is not None for row in rows)
     bounds_head = f"{100 * level:g}% interval"
@@ -77,7 +85,8 @@ def _pair_layouts(rows: Sequence[Comparison], level: float) -> tuple[Columns, Co
         difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
         bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
         tests = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
-        verdict = Text(row.verdict, style)
+        unclear = row.verdict == "not distinguishable" and alternative != "two-sided"
+        verdict = Text(f"not shown {alternative}" if unclear else row.verdict, style)
         wide.add_row(row.score, difference, bounds, _p(row.p_value), *tests, _p(row.p_adjusted), _shares(row), verdict)
         narrow.add_row(row.score, difference, bounds, verdict)
         narrow.add_row("", _p(row.p_value), _p(row.p_adjusted), _shares(row), style="dim")
@@ -132,11 +141,12 @@ def _shares(row: Comparison) -> str:
     return "n/a" if None in shares else "/".join(f"{100 * (share or 0):.0f}" for share in shares)
 
 
-def sentence(rows: Sequence[Comparison]) -> str:
+def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     """Who is better, in words.
 
     One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
-    x 0.8; n that would tell the difference seen, were it the true one: x 90.`
+    x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
+    the other direction, so there it is `A is not shown to be better than B; …`.
     """
     first = rows[0]
     parts = []
@@ -149,13 +159,17 @@ def sentence(rows: Sequence[Comparison]) -> str:
     if not unclear:
         return f"{said}."
     reach = _and([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
-    limits = f"smallest detectable difference at n = {first.n}: {reach}"
+    limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {_and(more)}"
+    one_sided = alternative != "two-sided"
     if not parts:
-        return f"{first.system} and {first.baseline} cannot be told apart; {limits}."
-    return f"{said}; not distinguishable on the rest ({limits})."
+        apart = f"is not shown to be {alternative} than {first.baseline}"
+        tied = f"and {first.baseline} cannot be told apart"
+        return f"{first.system} {apart if one_sided else tied}; {limits}."
+    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
+    return f"{said}; {rest} on the rest ({limits})."
 
 
 def _and(items: Sequence[str]) -> str:

@@ -165,7 +165,7 @@ def _rows(
             p_adjusted=None,
             verdict="not distinguishable",
             smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
-            needed=_needed(pair.n, error, difference, options),
+            needed=_needed(pair.n, error, difference, float(against), options),
             standard_error=number(error),
             effect_size=number(difference / (error * np.sqrt(pair.n))) if error > 0 else None,
             **_shares(gains if metric.higher_is_better else -gains),
@@ -176,8 +176,9 @@ def _rows(
         yield Found(row, (pair.baseline.system, pair.system.system), differences[:, j], under_null, exact)
 
 
-def _needed(n: int, error: float, difference: float, options: Options) -> int | None:
-    if not np.isfinite(error) or not np.isfinite(difference) or difference == 0:
+def _needed(n: int, error: float, difference: float, against: float, options: Options) -> int | None:
+    """`against`: the difference in the tested direction; no n shows one that lies in the other."""
+    if not np.isfinite(error) or not np.isfinite(difference) or against <= 0:
         return None
     return needed(n, error, difference, options.level, sides=options.sides)
 

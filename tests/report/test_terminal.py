@@ -45,6 +45,13 @@ def test_sentences() -> None:
         "(smallest detectable difference at n = 40: rouge1 0.80; "
         "n that would tell the difference seen, were it the true one: rouge1 90)."
     )
+    assert sentence([row("bleu", "not distinguishable", needed=None, n=1984)], "better") == (
+        "b is not shown to be better than a; smallest detectable difference at n = 1,984: bleu 0.80."
+    )
+    assert sentence([row("bleu", "worse"), row("ter", "not distinguishable", needed=None)], "worse") == (
+        "b is worse than a on bleu; not shown to be worse on the rest "
+        "(smallest detectable difference at n = 40: ter 0.80)."
+    )
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:

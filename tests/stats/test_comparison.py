@@ -314,6 +314,15 @@ def test_a_score_that_one_of_the_runs_lacks() -> None:
     ]
 
 
+def test_no_number_of_examples_shows_a_difference_in_the_untested_direction() -> None:
+    values = np.random.default_rng(0).random(60)
+    for metric, tested, untested in ((Given(), "better", "worse"), (Lower(), "worse", "better")):
+        runs = [run(values, "a", metric), run(values[::-1] + 0.1, "b", metric)]
+        shown, not_shown = (harness.compare(runs, alternative=side, resamples=200)[0] for side in (tested, untested))
+        assert shown.needed is not None and shown.needed > 2
+        assert (not_shown.needed, not_shown.verdict) == (None, "not distinguishable")
+
+
 def test_corrections_by_choice(caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(8)
     base = rng.random(100)
