@@ -49,12 +49,17 @@ def print_comparisons(
         _print_pairs(out, rows.macro, level, alternative)
         out.print()
     if len(pairs) > MANY and rankings:
-        hint = f"{len(pairs)} pairs were compared; --json lists them, --baseline RUN shows those of one run."
+        hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
         out.print(hint, style="dim")
     if test == "bootstrap" and min(row.n for row in rows) < FEW:
         hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
         out.print(hint, style="dim")
-    note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}; verdicts follow it."
+    unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
+    if cross_check and unchecked:
+        hint = f"No t-test and no Wilcoxon's for {_and(list(unchecked))}: they are for means over independent examples."
+        out.print(hint, style="dim")
+    apart = ", averages over data sets by themselves" if rows.macro and correction != "none" else ""
+    note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}{apart}; verdicts follow it."
     out.print(note, style="dim")
 
 
@@ -123,9 +128,9 @@ def _rank(one: Any) -> str:
 
 def _units(rows: Sequence[Comparison]) -> str:
     counts = sorted({row.n for row in rows})
-    shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    shown = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     excluded = max(row.excluded for row in rows)
-    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} outputs excluded" if excluded else "")
+    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
 
 
 def _digits(row: Comparison) -> int:
@@ -181,7 +186,7 @@ def print_powers(rows: Sequence[Any], power: float) -> None:
     out = console()
     for (dataset, baseline, system), some in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
         pair = list(some)
-        out.print(Text(f"{dataset}: {system} against {baseline}, n = {pair[0].n} {pair[0].unit}", "bold"))
+        out.print(Text(f"{dataset}: {system} against {baseline}, n = {pair[0].n:,} {pair[0].unit}", "bold"))
         shown = Columns(
             ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
             ("power for it", "right"), ("n for it", "right"),
@@ -201,7 +206,7 @@ def print_best(rows: Sequence[Any]) -> None:
     for dataset, some in groupby(rows, key=lambda r: r.dataset):
         group = list(some)
         first = group[0]
-        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n} {first.unit}", "bold"))
+        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n:,} {first.unit}", "bold"))
         bounds = f"{100 * first.level:g}% interval"
         shown = Columns(
             ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds, "interval"),
