@@ -189,9 +189,30 @@ def power(
     progress: Progress = silent,
 ) -> list[Power]:
     """What comparisons of these runs can detect: the smallest difference, the power for `difference` (by default the
-    one seen), and the number of examples or clusters that would detect it."""
-    rows = compare(runs, baseline, resamples=resamples, level=level, seed=seed, scores=scores, progress=progress)
+    one seen; where given, of the scores of one metric), and the number of examples or clusters that would detect it."""
+    chosen = None if scores is None else tuple(scores)
+    options = family.Options(resamples=resamples, level=level, seed=seed, scores=chosen)
+    options.check()
+    pairs = _pairs(runs, baseline, scores)
+    if difference is not None:
+        _check_one_metric(pairs, difference, scores)
+    with progress("resampling", resamples * len(pairs)) as step:
+        rows = comparison.compare(pairs, options, step.advance)
     return powers(rows, difference, level, power)
+
+
+def _check_one_metric(pairs: Sequence[Sequence[Pair]], difference: float, scores: Sequence[str] | None) -> None:
+    """Refuses one difference for scores of several metrics, of which some go to 100 and some to 1."""
+    metrics: dict[str, str] = {}  # metric -> its first score
+    for name, one in ((name, one) for group in pairs for _, run in group for name, one in run.statistics.items()):
+        asked = [score for score in one.metric.score_names if scores is None or score in scores]
+        if asked:
+            metrics.setdefault(name, asked[0])
+    if len(metrics) > 1:
+        raise HarnessError(
+            f"difference={difference:g} for scores of {len(metrics)} metrics ({', '.join(metrics)}), which need not be "
+            f"on one scale; expected scores of one metric, such as --score {next(iter(metrics.values()))}"
+        )
 
 
 def best(

@@ -147,7 +147,12 @@ def test_power_and_best_of_stored_runs(files: Path) -> None:
     told = harness("power", "dev-bad", "dev-good", "--difference", "5", "--score", "bleu", cwd=files)
     assert told.returncode == 0, told.stderr
     assert "dev: dev-good against dev-bad, n = 4 examples" in told.stdout
-    found = json.loads(harness("power", "dev-bad", "dev-good", "--difference", "5", "--json", cwd=files).stdout)
+    refused = harness("power", "dev-bad", "dev-good", "--difference", "5", cwd=files)
+    assert refused.returncode == 1
+    assert "difference=5 for scores of 2 metrics (bleu, rouge), which need not be on one scale" in refused.stderr
+    assert "expected scores of one metric, such as --score bleu" in refused.stderr
+    asked = ("--difference", "5", "--score", "bleu", "--json")
+    found = json.loads(harness("power", "dev-bad", "dev-good", *asked, cwd=files).stdout)
     row = found["rows"][0]
     assert (row["score"], row["difference"], row["n"]) == ("bleu", 5, 4)
     assert row["needed"] == pytest.approx(4 * (row["smallest_detectable"] / 5) ** 2, abs=1)
