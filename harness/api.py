@@ -9,7 +9,7 @@ from typing import Any
 
 from harness import config, files, runner
 from harness.health import health
-from harness.pairs import Pair, alone, grouped, pairs_of
+from harness.pairs import Pair, alone, check_scores, grouped, pairs_of
 from harness.report.progress import silent
 from harness.stats import comparison, family
 from harness.stats.estimation import Options, estimate
@@ -172,7 +172,7 @@ def compare(
     chosen = None if scores is None else tuple(scores)
     options = family.Options(test, resamples, level, seed, method, alternative, correction, chosen, cross_check)
     options.check()
-    pairs = _pairs(runs, baseline)
+    pairs = _pairs(runs, baseline, scores)
     with progress("resampling", resamples * len(pairs)) as step:
         return comparison.compare(pairs, options, step.advance)
 
@@ -189,9 +189,30 @@ def power(
     progress: Progress = silent,
 ) -> list[Power]:
     """What comparisons of these runs can detect: the smallest difference, the power for `difference` (by default the
-    one seen), and the number of examples or clusters that would detect it."""
-    rows = compare(runs, baseline, resamples=resamples, level=level, seed=seed, scores=scores, progress=progress)
+    one seen; where given, of the scores of one metric), and the number of examples or clusters that would detect it."""
+    chosen = None if scores is None else tuple(scores)
+    options = family.Options(resamples=resamples, level=level, seed=seed, scores=chosen)
+    options.check()
+    pairs = _pairs(runs, baseline, scores)
+    if difference is not None:
+        _check_one_metric(pairs, difference, scores)
+    with progress("resampling", resamples * len(pairs)) as step:
+        rows = comparison.compare(pairs, options, step.advance)
     return powers(rows, difference, level, power)
+
+
+def _check_one_metric(pairs: Sequence[Sequence[Pair]], difference: float, scores: Sequence[str] | None) -> None:
+    """Refuses one difference for scores of several metrics, of which some go to 100 and some to 1."""
+    metrics: dict[str, str] = {}  # metric -> its first score
+    for name, one in ((name, one) for group in pairs for _, run in group for name, one in run.statistics.items()):
+        asked = [score for score in one.metric.score_names if scores is None or score in scores]
+        if asked:
+            metrics.setdefault(name, asked[0])
+    if len(metrics) > 1:
+        raise HarnessError(
+            f"difference={difference:g} for scores of {len(metrics)} metrics ({', '.join(metrics)}), which need not be "
+            f"on one scale; expected scores of one metric, such as --score {next(iter(metrics.values()))}"
+        )
 
 
 def best(
@@ -214,7 +235,7 @@ def _run_of(pairs: Sequence[Pair]) -> list[RunResult]:
     return list({run.name: run for pair in pairs for run in pair}.values())
 
 
-def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[Pair]]:
+def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | None = None) -> list[list[Pair]]:
     """(baseline, system) pairs of runs, grouped by data; every run has a partner."""
     loaded, base = loaded_runs(runs, baseline)
     groups = grouped(loaded, base)
@@ -226,6 +247,7 @@ def _pairs(runs: Sequence[Run], baseline: Run | None) -> list[list[Pair]]:
     for group in groups:
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))
+    check_scores(groups, scores)
     return [pairs_of(group, group.baseline) for group in groups]
 
 

@@ -18,7 +18,7 @@ EPILOG = """examples
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
   harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
-  harness power dev-sysA dev-sysB --difference 0.5              how many examples it takes to tell them apart
+  harness power dev-sysA dev-sysB --score bleu --difference 0.5 how many examples it takes to tell them apart
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness sync                                                  log to MLflow what runs could not log

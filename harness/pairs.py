@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness import files
+from harness.config import nearest
 from harness.types import Group, HarnessError, RunResult
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,36 @@ def pairs_of(group: Group, baseline: RunResult | None = None) -> list[Pair]:
         chosen = [(baseline, one) for one in runs if one is not baseline]
     common = [_common(a, b) for a, b in chosen]
     return [(_with(a, some), _with(b, some)) for (a, b), some in zip(chosen, common, strict=True)]
+
+
+def check_scores(groups: Sequence[Group], scores: Sequence[str] | None) -> None:
+    """Refuses a score that no pair of runs has, and says which runs lack it."""
+    runs = [run for group in groups for run in group.runs]
+    known: dict[str, list[str]] = {}  # score -> the metrics that give it
+    for name, one in ((name, one) for run in runs for name, one in run.statistics.items()):
+        for score in one.metric.score_names:
+            known.setdefault(score, []).append(name)
+    headline = [score for score in known if "." not in score]
+    for score in scores or ():
+        if score not in known:
+            hint = nearest(score, headline)
+            raise HarnessError(f"no run has the score {score!r}{hint}; expected one of {', '.join(headline)}")
+        if "." in score:
+            raise HarnessError(f"{score} is a sub-score, which gets an interval only; expected {score.split('.')[0]}")
+        if not any(_pair_has(group, name) for group in groups for name in known[score]):
+            metric = known[score][0]
+            lacking = [run.name for run in runs if metric not in run.statistics]
+            names = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+            first = lacking[0] if len(lacking) == 1 else "RUN"
+            raise HarnessError(
+                f"{names} {'has' if len(lacking) == 1 else 'have'} no {score}; expected it in every run: "
+                f"harness score {first} 'metrics=[{metric}]' adds it"
+            )
+
+
+def _pair_has(group: Group, metric: str) -> bool:
+    owners = [run for run in group.runs if metric in run.statistics]
+    return len(owners) > 1 and (group.baseline is None or metric in group.baseline.statistics)
 
 
 def _references(run: RunResult) -> set[tuple[str, ...]]:

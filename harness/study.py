@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import sweeps
 from harness.api import Run, loaded_runs
-from harness.pairs import Pair, grouped, pairs_of
+from harness.pairs import Pair, check_scores, grouped, pairs_of
 from harness.report.progress import silent
 from harness.stats import comparison, family, intervals
 from harness.stats.resampling import Design
@@ -44,6 +44,8 @@ def study(
     ready = {id(run): _at_level(run, level, resamples, seed) for run in (*loaded, *([base] if base else []))}
     groups = grouped([ready[id(run)] for run in loaded], None if base is None else ready[id(base)])
     several = [group for group in groups if tests and len(group.runs) > 1]
+    if several:
+        check_scores(several, scores)
     families = [[pairs_of(group) for group in several]]
     if base is not None:
         families.append([_against(group.baseline, pairs) for group, pairs in zip(several, families[0], strict=True)])

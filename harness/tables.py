@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harness.api import Run, loaded_runs
+from harness.config import nearest
 from harness.report import table_csv, table_latex, table_markdown, table_notes
 from harness.report.progress import silent
 from harness.report.table import INTERVALS, lay_out
@@ -72,7 +73,9 @@ def _tested(runs: Sequence[RunResult], base: RunResult | None, scores: Sequence[
     known = dict.fromkeys(name for run in some for name in run.scores)
     for score in scores:
         if score not in known:
-            raise HarnessError(f"no run has the score {score!r}; expected one of {', '.join(known)}")
+            raise HarnessError(
+                f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
+            )
     counts = Counter((run.dataset_key, name) for run in some for name in run.scores)
     common = {name for (_, name), count in counts.items() if count > 1}
     return [score for score in scores if "." not in score and score in common]

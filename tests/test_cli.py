@@ -129,7 +129,10 @@ def test_compare_refuses_with_one_message(files: Path) -> None:
         (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
         (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
         (("dev-good", "dev-good"), "the same run twice; expected at least 2"),
-        (("dev-good", "copy", "--score", "blue"), "no run has the score 'blue'; expected one of bleu, rouge1"),
+        (
+            ("dev-good", "copy", "--score", "blue"),
+            "no run has the score 'blue' (did you mean 'bleu'?); expected one of bleu, rouge1",
+        ),
         (("dev-good", "copy", "--level", "95"), "level=95.0; expected a share between 0 and 1"),
     ):
         done = harness("compare", *arguments, cwd=files)
@@ -144,7 +147,12 @@ def test_power_and_best_of_stored_runs(files: Path) -> None:
     told = harness("power", "dev-bad", "dev-good", "--difference", "5", "--score", "bleu", cwd=files)
     assert told.returncode == 0, told.stderr
     assert "dev: dev-good against dev-bad, n = 4 examples" in told.stdout
-    found = json.loads(harness("power", "dev-bad", "dev-good", "--difference", "5", "--json", cwd=files).stdout)
+    refused = harness("power", "dev-bad", "dev-good", "--difference", "5", cwd=files)
+    assert refused.returncode == 1
+    assert "difference=5 for scores of 2 metrics (bleu, rouge), which need not be on one scale" in refused.stderr
+    assert "expected scores of one metric, such as --score bleu" in refused.stderr
+    asked = ("--difference", "5", "--score", "bleu", "--json")
+    found = json.loads(harness("power", "dev-bad", "dev-good", *asked, cwd=files).stdout)
     row = found["rows"][0]
     assert (row["score"], row["difference"], row["n"]) == ("bleu", 5, 4)
     assert row["needed"] == pytest.approx(4 * (row["smallest_detectable"] / 5) ** 2, abs=1)

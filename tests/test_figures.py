@@ -220,7 +220,7 @@ def test_a_sweep_needs_what_differs(three: Study) -> None:
 def test_chosen_scores_and_their_names(three: Study) -> None:
     chart = plot(three.runs, "forest", scores=["bleu.bp"], resamples=100).to_dict()
     assert json.dumps(chart).count('"bleu.bp"') and '"ter"' not in json.dumps(chart)
-    with pytest.raises(HarnessError, match="has the score 'blue'; expected one of bleu, "):
+    with pytest.raises(HarnessError, match=r"has the score 'blue' \(did you mean 'bleu'\?\); expected one of bleu, "):
         plot(three.runs, "forest", scores=["blue"])
     with pytest.raises(HarnessError, match="no figure 'tree'; expected one of forest, "):
         plot(three.runs, "tree")

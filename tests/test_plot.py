@@ -52,7 +52,7 @@ REFUSED = {
     "--figure sweep": "no figure sweep can be drawn",
     "--figure buckets --by domain": "no field 'domain'; expected one of source_length, reference_length, output_length, topic",
     "--figure forest --by topic": "--by topic with the figure forest; expected it with buckets only",
-    "--figure forest --score blue": "no run on dev has the score 'blue'; expected one of bleu, bleu.p1, ",
+    "--figure forest --score blue": "no run on dev has the score 'blue' (did you mean 'bleu'?); expected one of bleu, bleu.p1, ",
     "-o figure.pdf": "-o figure.pdf holds one figure, and there are",
     "-o figure.jpg": "-o figure.jpg: no figure can be written as .jpg; expected .pdf .png .svg .json .html",
     "--figure forest -o dev.jsonl/f.svg": "dev.jsonl/f.svg cannot be written",

@@ -91,7 +91,7 @@ def test_one_run_is_a_table_too(two: list[RunResult]) -> None:
         ({"interval": "error"}, "interval=error; expected one of bounds, plus-minus, none"),
         ({"digits": -1}, "digits=-1; expected 0 to 12"),
         ({"caption": "x"}, "a caption or a label for format=markdown; expected them with format=latex only"),
-        ({"scores": ["blue"]}, "no run has the score 'blue'; expected one of bleu, bleu.p1"),
+        ({"scores": ["blue"]}, "no run has the score 'blue' (did you mean 'bleu'?); expected one of bleu, bleu.p1"),
         ({"correction": "some"}, "correction=some; expected one of"),
     ],
 )

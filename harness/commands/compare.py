@@ -50,4 +50,5 @@ def call(options: Any) -> None:
     else:
         from harness.report.comparisons import print_comparisons
 
-        print_comparisons(rows, ranked, options.level, options.test, options.correction)
+        how = options.test, options.correction, options.alternative, options.cross_check
+        print_comparisons(rows, ranked, options.level, *how)

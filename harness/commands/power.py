@@ -11,7 +11,9 @@ def add(commands: Any) -> None:
     power = commands.add_parser("power", help="what a comparison can detect, and how many examples it would take")
     power.add_argument("runs", nargs="+", metavar="RUN", help="two runs or more on the same data")
     power.add_argument("--baseline", metavar="RUN", help="against this run only; without it, all pairs")
-    power.add_argument("--difference", type=float, help="the difference to detect (default: the one seen)")
+    power.add_argument(
+        "--difference", type=float, help="the difference to detect, of one metric (default: the one seen)"
+    )
     power.add_argument("--power", type=float, default=0.8, help="chance to detect it (default: %(default)s)")
     resampling(power)
     as_json(power)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from harness.config import nearest
 from harness.report.figures.theme import WIDTH, plain, short
 from harness.report.leaders import estimates_of, leaders
 from harness.types import Comparison, Figure, Group, HarnessError, RunResult, Study
@@ -34,7 +35,8 @@ class View:
         missing = [name for name in wanted if name not in known]
         if missing:
             raise HarnessError(
-                f"no run on {self.group.dataset} has the score {missing[0]!r}; expected one of {', '.join(known)}"
+                f"no run on {self.group.dataset} has the score {missing[0]!r}{nearest(missing[0], known)}; "
+                f"expected one of {', '.join(known)}"
             )
         return list(dict.fromkeys(wanted))
 

@@ -25,7 +25,15 @@ CORRECTIONS = {
 }
 
 
-def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, test: str, correction: str) -> None:
+def print_comparisons(
+    rows: Comparisons,
+    rankings: Sequence[Any],
+    level: float,
+    test: str,
+    correction: str,
+    alternative: str = "two-sided",
+    cross_check: bool = False,
+) -> None:
     """A table and a sentence for each pair of systems, then rankings and averages over data sets."""
     out = console()
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
@@ -33,32 +41,37 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], level: float, 
         some = list(on_one)
         out.print(Text(f"{dataset}: {_units(some)}, paired {test}", "bold"))
         if len(pairs) <= MANY or not rankings:
-            _print_pairs(out, some, level)
+            _print_pairs(out, some, level, alternative)
         _print_rankings(out, [one for one in rankings if one.dataset == dataset])
         out.print()
     if rows.macro:
         out.print(Text(f"{rows.macro[0].dataset}: each score's mean over them, paired {test}", "bold"))
-        _print_pairs(out, rows.macro, level)
+        _print_pairs(out, rows.macro, level, alternative)
         out.print()
     if len(pairs) > MANY and rankings:
-        hint = f"{len(pairs)} pairs were compared; --json lists them, --baseline RUN shows those of one run."
+        hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
         out.print(hint, style="dim")
     if test == "bootstrap" and min(row.n for row in rows) < FEW:
         hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
         out.print(hint, style="dim")
-    note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}; verdicts follow it."
+    unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
+    if cross_check and unchecked:
+        hint = f"No t-test and no Wilcoxon's for {_and(list(unchecked))}: they are for means over independent examples."
+        out.print(hint, style="dim")
+    apart = ", averages over data sets by themselves" if rows.macro and correction != "none" else ""
+    note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}{apart}; verdicts follow it."
     out.print(note, style="dim")
 
 
-def _print_pairs(out: Console, rows: Sequence[Comparison], level: float) -> None:
+def _print_pairs(out: Console, rows: Sequence[Comparison], level: float, alternative: str) -> None:
     for (system, baseline), pair in groupby(rows, key=lambda r: (r.system, r.baseline)):
         found = list(pair)
         out.print(Text(f"\n{system} against {baseline}", "bold"))
-        show(out, *_pair_layouts(found, level))
-        out.print(sentence(found))
+        show(out, *_pair_layouts(found, level, alternative))
+        out.print(sentence(found, alternative))
 
 
-def _pair_layouts(rows: Sequence[Comparison], level: float) -> tuple[Columns, Columns]:
+def _pair_layouts(rows: Sequence[Comparison], level: float, alternative: str) -> tuple[Columns, Columns]:
     """The comparisons of one pair of systems: a line a score, or two lines where that is too wide."""
     checked = any(row.p_t is not None for row in rows)
     bounds_head = f"{100 * level:g}% interval"
@@ -77,7 +90,8 @@ def _pair_layouts(rows: Sequence[Comparison], level: float) -> tuple[Columns, Co
         difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
         bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
         tests = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
-        verdict = Text(row.verdict, style)
+        unclear = row.verdict == "not distinguishable" and alternative != "two-sided"
+        verdict = Text(f"not shown {alternative}" if unclear else row.verdict, style)
         wide.add_row(row.score, difference, bounds, _p(row.p_value), *tests, _p(row.p_adjusted), _shares(row), verdict)
         narrow.add_row(row.score, difference, bounds, verdict)
         narrow.add_row("", _p(row.p_value), _p(row.p_adjusted), _shares(row), style="dim")
@@ -114,9 +128,9 @@ def _rank(one: Any) -> str:
 
 def _units(rows: Sequence[Comparison]) -> str:
     counts = sorted({row.n for row in rows})
-    shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    shown = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     excluded = max(row.excluded for row in rows)
-    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded} outputs excluded" if excluded else "")
+    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
 
 
 def _digits(row: Comparison) -> int:
@@ -132,11 +146,12 @@ def _shares(row: Comparison) -> str:
     return "n/a" if None in shares else "/".join(f"{100 * (share or 0):.0f}" for share in shares)
 
 
-def sentence(rows: Sequence[Comparison]) -> str:
+def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     """Who is better, in words.
 
     One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
-    x 0.8; n that would tell the difference seen, were it the true one: x 90.`
+    x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
+    the other direction, so there it is `A is not shown to be better than B; …`.
     """
     first = rows[0]
     parts = []
@@ -149,13 +164,17 @@ def sentence(rows: Sequence[Comparison]) -> str:
     if not unclear:
         return f"{said}."
     reach = _and([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
-    limits = f"smallest detectable difference at n = {first.n}: {reach}"
+    limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {_and(more)}"
+    one_sided = alternative != "two-sided"
     if not parts:
-        return f"{first.system} and {first.baseline} cannot be told apart; {limits}."
-    return f"{said}; not distinguishable on the rest ({limits})."
+        apart = f"is not shown to be {alternative} than {first.baseline}"
+        tied = f"and {first.baseline} cannot be told apart"
+        return f"{first.system} {apart if one_sided else tied}; {limits}."
+    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
+    return f"{said}; {rest} on the rest ({limits})."
 
 
 def _and(items: Sequence[str]) -> str:
@@ -167,7 +186,7 @@ def print_powers(rows: Sequence[Any], power: float) -> None:
     out = console()
     for (dataset, baseline, system), some in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
         pair = list(some)
-        out.print(Text(f"{dataset}: {system} against {baseline}, n = {pair[0].n} {pair[0].unit}", "bold"))
+        out.print(Text(f"{dataset}: {system} against {baseline}, n = {pair[0].n:,} {pair[0].unit}", "bold"))
         shown = Columns(
             ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
             ("power for it", "right"), ("n for it", "right"),
@@ -187,7 +206,7 @@ def print_best(rows: Sequence[Any]) -> None:
     for dataset, some in groupby(rows, key=lambda r: r.dataset):
         group = list(some)
         first = group[0]
-        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n} {first.unit}", "bold"))
+        out.print(Text(f"{dataset}: the best of {first.of} runs, n = {first.n:,} {first.unit}", "bold"))
         bounds = f"{100 * first.level:g}% interval"
         shown = Columns(
             ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds, "interval"),

@@ -72,9 +72,10 @@ def _bold(study: Study, table: Table) -> Iterator[str]:
 
 
 def _adjusted(study: Study, count: int) -> str:
+    tests = f"{count:,} test{'' if count == 1 else 's'}"
     if study.correction == "none":
-        return f"p ≤ {1 - study.level:.2g}, not adjusted for {count:,} tests"
-    return f"p ≤ {1 - study.level:.2g}, adjusted over {count:,} tests by {CORRECTIONS[study.correction]}"
+        return f"p ≤ {1 - study.level:.2g}, not adjusted for {tests}"
+    return f"p ≤ {1 - study.level:.2g}, adjusted over {tests} by {CORRECTIONS[study.correction]}"
 
 
 def _daggers(study: Study) -> Iterator[str]:

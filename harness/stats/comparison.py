@@ -17,6 +17,7 @@ from itertools import islice
 import numpy as np
 
 from harness.stats.corrections import share
+from harness.stats.differences import outcomes
 from harness.stats.family import Found, Options, corrected, macro
 from harness.stats.intervals import interval, number, spread
 from harness.stats.power import needed, smallest_detectable
@@ -53,28 +54,13 @@ def compare(
 ) -> Comparisons:
     """Compares (baseline, system) pairs, grouped by data; the runs of a group hold the same examples in one order.
 
+    `options.scores` are such as some pair has (`harness.pairs.check_scores`).
     `advance` is told of resamples done, `options.resamples` for each group.
     """
     options.check()
-    _check_scores(groups, options)
     found = [_group(group, options, advance) for group in groups]
     rows = corrected([one for group in found for one in group], options)
     return Comparisons(rows, corrected(macro(found, options), options))
-
-
-def _check_scores(groups: Sequence[Sequence[tuple[RunResult, RunResult]]], options: Options) -> None:
-    known = dict.fromkeys(
-        score
-        for group in groups
-        for _, run in group
-        for one in run.statistics.values()
-        for score in one.metric.score_names
-    )
-    for score in options.scores or ():
-        if score not in known:
-            raise HarnessError(f"no run has the score {score!r}; expected one of {', '.join(_headline(known))}")
-        if "." in score:
-            raise HarnessError(f"{score} is a sub-score, which gets an interval only; expected {score.split('.')[0]}")
 
 
 def _headline(scores: Iterable[str]) -> list[str]:
@@ -179,7 +165,7 @@ def _rows(
             p_adjusted=None,
             verdict="not distinguishable",
             smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
-            needed=_needed(pair.n, error, difference, options),
+            needed=_needed(pair.n, error, difference, float(against), options),
             standard_error=number(error),
             effect_size=number(difference / (error * np.sqrt(pair.n))) if error > 0 else None,
             **_shares(gains if metric.higher_is_better else -gains),
@@ -190,20 +176,19 @@ def _rows(
         yield Found(row, (pair.baseline.system, pair.system.system), differences[:, j], under_null, exact)
 
 
-def _needed(n: int, error: float, difference: float, options: Options) -> int | None:
-    if not np.isfinite(error) or not np.isfinite(difference) or difference == 0:
+def _needed(n: int, error: float, difference: float, against: float, options: Options) -> int | None:
+    """`against`: the difference in the tested direction; no n shows one that lies in the other."""
+    if not np.isfinite(error) or not np.isfinite(difference) or against <= 0:
         return None
     return needed(n, error, difference, options.level, sides=options.sides)
 
 
 def _shares(gains: Array) -> dict[str, float | None]:
-    """Shares of examples won, tied and lost, from gains (n,); rounding errors are ties."""
+    """Shares of examples won, tied and lost, from gains (n,)."""
     gains = gains[~np.isnan(gains)]
     if len(gains) == 0:
         return dict.fromkeys(("won", "tied", "lost"))
-    slack = 1e-12 * max(1.0, float(np.abs(gains).max()))
-    won, lost = float((gains > slack).mean()), float((gains < -slack).mean())
-    return {"won": won, "tied": float((np.abs(gains) <= slack).mean()), "lost": lost}
+    return {name: float(which.mean()) for name, which in outcomes(gains).items()}
 
 
 def _is_mean(pair: _Pair, design: Design) -> bool:

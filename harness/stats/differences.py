@@ -12,10 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.stats.resampling import Kept
 from harness.types import Array
 
 FEWEST, MOST = 11, 41
 """Bins; odd, so that the middle one lies around zero."""
+
+
+def outcomes(gains: Array) -> dict[str, Kept]:
+    """Which examples are tied, won and lost, from gains (n,) without NaN, more is better; rounding errors are ties.
+
+    >>> {name: which.tolist() for name, which in outcomes(np.array([1e-15, 0.2])).items()}
+    {'tied': [True, False], 'won': [False, True], 'lost': [False, False]}
+    """
+    slack = 1e-12 * max(1.0, float(np.abs(gains).max(initial=0.0)))
+    return {"tied": np.abs(gains) <= slack, "won": gains > slack, "lost": gains < -slack}
 
 
 @dataclass(frozen=True)
@@ -57,9 +68,8 @@ def histogram(differences: Array, edges: Array, higher_is_better: bool = True) -
     """Of differences (n,), NaN where an example has none, system less reference."""
     values = differences[~np.isnan(differences)]
     n = len(values)
-    sign = 1.0 if higher_is_better else -1.0
-    outcomes = {"tied": values == 0, "won": sign * values > 0, "lost": sign * values < 0}
-    counts = {name: np.histogram(values[which], edges)[0] for name, which in outcomes.items()}
+    by_outcome = outcomes(values if higher_is_better else -values)
+    counts = {name: np.histogram(values[which], edges)[0] for name, which in by_outcome.items()}
     found = []
     for i in range(len(edges) - 1):
         below = 0.0
@@ -68,5 +78,5 @@ def histogram(differences: Array, edges: Array, higher_is_better: bool = True) -
                 share = float(of_bins[i] / n)
                 found.append(Bin(float(edges[i]), float(edges[i + 1]), name, int(of_bins[i]), share, below))
                 below += share
-    won, tied, lost = (float(outcomes[name].mean()) if n else float("nan") for name in ("won", "tied", "lost"))
+    won, tied, lost = (float(by_outcome[name].mean()) if n else float("nan") for name in ("won", "tied", "lost"))
     return Histogram(tuple(found), n, float(values.mean()) if n else float("nan"), won, tied, lost)

@@ -1,8 +1,9 @@
 """The best of many: what the winner of a sweep would score on new examples.
 
 The best of k configurations is the best partly by luck, so its own score and interval are too high. The bootstrap
-repeats the selection: in every resample the best is chosen anew, and what it scores there beyond its score on all
-examples is the luck of being chosen. That luck is taken off the winner's score, and its spread makes the interval.
+repeats the selection: in every resample the best is chosen anew, and what it scores there beyond its own mean over all
+resamples is the luck of being chosen. That luck is taken off the winner's score, and its spread makes the interval.
+Where the same one is always chosen there is none, also for a score such as BLEU whose resamples lie a little off.
 Where all configurations are in truth equal and independent it takes away a share of 1/sqrt(2) of the winner's curse,
 not all: the resamples start from scores that luck has already spread (docs/statistics.md has the table).
 """
@@ -35,7 +36,7 @@ class Best:
     estimate: float
     low: float
     high: float
-    """The winner's own score and interval, as if nothing had been chosen."""
+    """The winner's own score and interval, as if nothing had been chosen: those of the run where it has the level."""
     corrected: float
     corrected_low: float
     corrected_high: float
@@ -76,8 +77,8 @@ def _by_score(
         sign = 1.0 if sample.metric.higher_is_better else -1.0
         winner = int(np.argmax(sign * seen))
         chosen = np.argmax(sign * resampled, axis=0)
-        luck = resampled[chosen, np.arange(resampled.shape[1])] - seen[chosen]
-        low, high = interval(resampled[winner][:, None], seen[winner : winner + 1], options.level, "percentile")
+        luck = resampled[chosen, np.arange(resampled.shape[1])] - resampled.mean(axis=1)[chosen]
+        low, high = _own_interval(runs[winner], score, resampled[winner], float(seen[winner]), options.level)
         tails = np.quantile(luck, [(1 + options.level) / 2, (1 - options.level) / 2])
         yield Best(
             dataset=runs[0].dataset,
@@ -87,11 +88,20 @@ def _by_score(
             n=design.units,
             unit=design.label,
             estimate=float(seen[winner]),
-            low=float(low[0]),
-            high=float(high[0]),
+            low=low,
+            high=high,
             corrected=float(seen[winner] - luck.mean()),
             corrected_low=float(seen[winner] - tails[0]),
             corrected_high=float(seen[winner] - tails[1]),
             level=options.level,
             chosen_again=float((chosen == winner).mean()),
         )
+
+
+def _own_interval(run: RunResult, score: str, resampled: Array, seen: float, level: float) -> tuple[float, float]:
+    """The bounds that the run was stored with; where these are of another level, from its replicates (resamples,)."""
+    stored = run.scores.get(score)
+    if stored is not None and stored.level == level and stored.low is not None and stored.high is not None:
+        return stored.low, stored.high
+    low, high = interval(resampled[:, None], np.array([seen]), level, "percentile")
+    return float(low[0]), float(high[0])

@@ -89,14 +89,14 @@ def test_the_note_says_how_and_how_many() -> None:
         "n = 3 examples of dev; failed: a 1.",
         "In brackets: 95% intervals (percentile bootstrap, 1,000 resamples).",
         "Bold: the best, with all that cannot be told apart from it (paired bootstrap tests of all pairs, 1,000 "
-        "resamples, seed 7; p ≤ 0.05, adjusted over 1 tests by step-down max-T).",
+        "resamples, seed 7; p ≤ 0.05, adjusted over 1 test by step-down max-T).",
         "Each test leaves out the outputs that either system failed on, up to 1.",
-        "† better, ‡ worse than a: tests of each system against it, p ≤ 0.05, adjusted over 1 tests by step-down max-T.",
+        "† better, ‡ worse than a: tests of each system against it, p ≤ 0.05, adjusted over 1 test by step-down max-T.",
     ]
     none = replace(found, correction="none", against=found.against.__class__())
     said = table_notes.sentences(none, laid_out(none, interval="plus-minus"))
     assert "±: half of the 95% interval" in said[1] and "need not lie evenly around the score" in said[1]
-    assert said[2].endswith("p ≤ 0.05, not adjusted for 1 tests).") and "†" not in " ".join(said)
+    assert said[2].endswith("p ≤ 0.05, not adjusted for 1 test).") and "†" not in " ".join(said)
 
 
 def test_clusters_and_repeats_are_counted() -> None:

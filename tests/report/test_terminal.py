@@ -15,7 +15,7 @@ import harness
 from harness.report.comparisons import print_best, print_comparisons, print_powers, sentence
 from harness.report.progress import bars, silent
 from harness.report.terminal import print_run, print_summary
-from harness.types import Comparison
+from harness.types import Comparison, Comparisons
 from tests.conftest import BAD, GOOD, ROWS
 
 REFERENCES = [row["references"] for row in ROWS]
@@ -44,6 +44,13 @@ def test_sentences() -> None:
         "b is better than a on bleu; not distinguishable on the rest "
         "(smallest detectable difference at n = 40: rouge1 0.80; "
         "n that would tell the difference seen, were it the true one: rouge1 90)."
+    )
+    assert sentence([row("bleu", "not distinguishable", needed=None, n=1984)], "better") == (
+        "b is not shown to be better than a; smallest detectable difference at n = 1,984: bleu 0.80."
+    )
+    assert sentence([row("bleu", "worse"), row("ter", "not distinguishable", needed=None)], "worse") == (
+        "b is worse than a on bleu; not shown to be worse on the rest "
+        "(smallest detectable difference at n = 40: ter 0.80)."
     )
 
 
@@ -84,6 +91,22 @@ def test_rankings_power_and_the_best(capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "memory: the best of 3 runs, n = 32 examples" in shown
     assert "100%" in shown
+
+
+def test_notes_say_what_was_adjusted_together_and_what_was_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row("bleu", "better", n=1984), row("rouge1", "better", n=1984, p_t=0.01, p_wilcoxon=0.02)]
+    average = [row("bleu", "better", dataset="average of 2 data sets")]
+    print_comparisons(Comparisons(rows), [], 0.95, "bootstrap", "max-t", cross_check=True)
+    shown = capsys.readouterr().out
+    assert "dev: n = 1,984 examples, paired bootstrap" in shown
+    assert "p adj.: step-down max-T over all rows; verdicts" in shown
+    assert "No t-test and no Wilcoxon's for bleu: they are for means over independent examples." in shown
+    print_comparisons(Comparisons(rows, average), [], 0.95, "bootstrap", "max-t")
+    shown = capsys.readouterr().out
+    assert "p adj.: step-down max-T over all rows, averages over data sets by themselves; verdicts" in shown
+    assert "No t-test" not in shown
+    print_comparisons(Comparisons(rows, average), [], 0.95, "bootstrap", "none")
+    assert "p adj.: not adjusted; verdicts" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])

@@ -45,7 +45,7 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Print]:
     extreme["bleu.sys_len"] = replace(extreme["bleu.sys_len"], estimate=1_234_567.0, low=1_200_000.0, high=1_300_000.0)
     failed = replace(made["good"], failed=3, scores=extreme)
     comparisons = harness.compare(list(made.values()), resamples=200, cross_check=True)
-    powers = harness.power(list(made.values()), difference=5, resamples=200)
+    powers = harness.power(list(made.values()), resamples=200)
     best = harness.best(list(made.values()), resamples=200)
     series = [
         replace(run, manifest={"system": {"step": 1000 * i, "series": "out"}}) for i, run in enumerate(made.values(), 1)

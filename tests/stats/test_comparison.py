@@ -15,6 +15,7 @@ from sacrebleu.significance import PairedTest
 
 import harness
 from harness.metrics.rouge import Rouge
+from harness.study import study
 from harness.types import Array, HarnessError, Metric, RunResult, Signature, Statistics
 
 REFERENCES = [[f"w{i} w{i + 1} w{i + 2} w{i + 3}"] for i in range(12)]
@@ -286,13 +287,40 @@ def test_a_family_of_chosen_scores() -> None:
     rows = harness.compare(runs, resamples=300, scores=["bleu", "rougeL"])
     assert [row.score for row in rows] == ["bleu", "rougeL"]
     assert all(row in [r.score for r in everything] for row in ("bleu", "rougeL"))
-    with pytest.raises(HarnessError, match="no run has the score 'blue'; expected one of bleu, rouge1, rouge2"):
+    with pytest.raises(
+        HarnessError,
+        match=r"no run has the score 'blue' \(did you mean 'bleu'\?\); expected one of bleu, rouge1, rouge2",
+    ):
         harness.compare(runs, scores=["blue"])
     with pytest.raises(HarnessError, match=r"bleu\.bp is a sub-score, which gets an interval only; expected bleu"):
         harness.compare(runs, scores=["bleu.bp"])
     for option in ("method", "alternative", "correction"):
         with pytest.raises(HarnessError, match=f"{option}=magic; expected one of"):
             harness.compare(runs, **{option: "magic"})  # type: ignore[arg-type]
+
+
+def test_a_score_that_one_of_the_runs_lacks() -> None:
+    outputs = [references[0] for references in REFERENCES]
+    metrics = {"a": ["bleu"], "b": ["bleu", "chrf"], "c": ["bleu", "chrf"]}
+    a, b, c = (harness.evaluate(outputs, REFERENCES, some, resamples=0, name=name) for name, some in metrics.items())
+    expected = r"^a has no chrf; expected it in every run: harness score a 'metrics=\[chrf\]' adds it$"
+    for make in (harness.compare, study):
+        with pytest.raises(HarnessError, match=expected):
+            make([a, b], resamples=50, scores=["chrf"])
+    with pytest.raises(HarnessError, match=expected):
+        harness.compare([b, c], baseline=a, resamples=50, scores=["chrf"])
+    assert [(row.baseline, row.system) for row in harness.compare([a, b, c], resamples=50, scores=["chrf"])] == [
+        ("b", "c")
+    ]
+
+
+def test_no_number_of_examples_shows_a_difference_in_the_untested_direction() -> None:
+    values = np.random.default_rng(0).random(60)
+    for metric, tested, untested in ((Given(), "better", "worse"), (Lower(), "worse", "better")):
+        runs = [run(values, "a", metric), run(values[::-1] + 0.1, "b", metric)]
+        shown, not_shown = (harness.compare(runs, alternative=side, resamples=200)[0] for side in (tested, untested))
+        assert shown.needed is not None and shown.needed > 2
+        assert (not_shown.needed, not_shown.verdict) == (None, "not distinguishable")
 
 
 def test_corrections_by_choice(caplog: pytest.LogCaptureFixture) -> None:

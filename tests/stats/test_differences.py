@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import harness
 from harness.stats.differences import edges, histogram
+from tests.stats.test_comparison import run
 
 
 def test_every_example_is_in_one_bin() -> None:
@@ -33,3 +35,12 @@ def test_lower_is_better_turns_wins_into_losses() -> None:
 def test_no_difference_at_all() -> None:
     found = histogram(np.zeros(5), edges([np.zeros(5)]))
     assert [(one.outcome, one.count, one.low < 0 < one.high) for one in found.bins] == [("tied", 5, True)]
+
+
+def test_rounding_errors_are_ties_as_in_a_comparison() -> None:
+    before = np.array([0.3, 0.3, 0.5, 0.9])
+    after = np.array([0.1 + 0.2, 0.3, 0.6, 0.8])
+    assert after[0] != before[0]
+    found = histogram(after - before, edges([after - before]))
+    (row,) = harness.compare([run(before, "a"), run(after, "b")], resamples=100)
+    assert (found.won, found.tied, found.lost) == (row.won, row.tied, row.lost) == (0.25, 0.5, 0.25)

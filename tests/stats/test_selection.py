@@ -33,10 +33,29 @@ def test_a_clear_winner_needs_no_correction() -> None:
     runs = [run(base, "a"), run(base + 0.5, "b"), run(base + 0.1, "c")]
     (found,) = harness.best(runs, resamples=500)
     assert (found.system, found.of, found.n, found.chosen_again) == ("b", 3, 80, 1.0)
-    assert found.corrected == pytest.approx(found.estimate, abs=0.005)
+    assert found.corrected == pytest.approx(found.estimate, abs=1e-12)
     assert (found.corrected_low, found.corrected_high) == pytest.approx((found.low, found.high), abs=0.02)
     lower = [run(base, "a", Lower()), run(base + 0.5, "b", Lower())]
     assert harness.best(lower, resamples=100)[0].system == "a"
+
+
+def test_without_a_choice_bleu_is_not_corrected_and_its_interval_is_that_of_the_run() -> None:
+    """BLEU's resamples lie a little off its estimate, which is no luck of being chosen."""
+    words = [[f"w{(7 * i + j) % 40}" for j in range(8 + i % 5)] for i in range(30)]
+    references = [[" ".join(some)] for some in words]
+    good = [" ".join(some[: 6 + i % 3] + ["x"] * (i % 4)) for i, some in enumerate(words)]
+    bad = [" ".join([*some[:2], "x", "y", "z"]) for some in words]
+    runs = [
+        harness.evaluate(texts, references, ["bleu"], resamples=300, seed=1, name=name)
+        for name, texts in (("good", good), ("bad", bad))
+    ]
+    (found,) = harness.best(runs, resamples=400)
+    assert (found.system, found.chosen_again) == ("good", 1.0)
+    assert found.corrected == pytest.approx(found.estimate, abs=1e-9)
+    stored = runs[0].scores["bleu"]
+    assert (found.low, found.high) == (stored.low, stored.high)
+    (wider,) = harness.best(runs, level=0.99, resamples=400)
+    assert wider.low < found.low < found.high < wider.high
 
 
 def test_needs_runs_on_the_same_data() -> None:
