@@ -21,7 +21,7 @@ def write_run(folder: Path, name: str, **more: Any) -> Path:
     }  # fmt: skip
     told = {"schema": 1, "name": name, "examples": 100, "failed": more.get("failed", 0), "health": {}, "scores": scores}
     manifest = {
-        "schema": 1, "name": name, "group": None, "git": {"commit": "abc123", "dirty": False},
+        "schema": 1, "name": name, "key": "k", "files": {}, "metrics": {}, "group": None, "git": {"commit": "abc123", "dirty": False},
         "dataset": {"name": more.get("dataset", "dev"), "key": more.get("dataset", "dev"), "cluster": None},
         "system": {"name": more.get("system", name), "key": "k", "step": None, "series": None},
         "started": more.get("ended", "2026-03-01T10:00:00+00:00"),
