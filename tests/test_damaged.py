@@ -56,3 +56,22 @@ def test_files_that_are_not_those_of_a_run(two: tuple[Path, Path], cli: Cli) -> 
         assert unfinished["reason"].startswith(("not as this harness writes it: ", "schema 9, written by a newer"))
         shutil.copy(good / name, damaged / name)
     assert cli("compare", str(good), str(damaged)).code == 0
+
+
+def test_a_damaged_folder_does_not_keep_the_others_from_mlflow(two: tuple[Path, Path], cli: Cli) -> None:
+    damaged = two[1]
+    shutil.copytree(damaged, "runs/c")
+    shutil.copytree(damaged, "runs/d")
+    for folder, name, content in (
+        ("b", "manifest.json", "[]"),
+        ("c", "manifest.json", "{"),
+        ("d", "scores.json", "{}"),
+    ):
+        Path("runs", folder, name).write_text(content)
+    for given in ((), ("runs",), ("runs/a", "runs/b", "runs/c", "runs/d")):
+        called = cli("sync", "--json", *given)
+        assert (called.code, called.err) == (1, "")
+        told = {Path(one["folder"]).name: one for one in json.loads(called.out)["runs"]}
+        assert told.pop("a")["status"] == ("already there" if given else "logged")
+        assert {folder: one["status"] for folder, one in told.items()} == dict.fromkeys("bcd", "failed")
+        assert told["b"]["error"].startswith("runs/b/manifest.json is not that of a finished run ([] for an object)")

@@ -347,11 +347,15 @@ def _read_examples(folder: Path) -> pd.DataFrame:
 
 def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """(folder, manifest) of every finished run one or two levels below `runs`."""
+    return ((path, manifest) for path, manifest in ended_runs(runs) if manifest is not None)
+
+
+def ended_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
+    """The same with the damaged ones, whose manifest is None."""
     for pattern in ("*/manifest.json", "*/*/manifest.json"):
         for path in runs.glob(pattern):
-            manifest = read_manifest(path.parent)
-            if manifest is not None and (path.parent / "scores.json").exists():
-                yield path.parent, manifest
+            if (path.parent / "scores.json").exists():
+                yield path.parent, read_manifest(path.parent)
 
 
 def find(runs: Path, name: str) -> Path | None:
