@@ -10,7 +10,7 @@ SCORES = {"bleu": (30.0, 28.0, 32.0), "bleu.p1": (60.0, 55.0, 65.0), "rouge1": (
 
 
 def write_run(folder: Path, name: str, **more: Any) -> Path:
-    """A finished run's scores.json and manifest.json; `more`: scores, dataset, system, ended, config, mlflow, failed."""
+    """A finished run's scores.json and manifest.json, the others empty; `more`: scores, dataset, system, ended, config, mlflow, failed."""
     folder.mkdir(parents=True)
     scores = {
         score: {
@@ -32,6 +32,8 @@ def write_run(folder: Path, name: str, **more: Any) -> Path:
             "system": {"_target_": "x.Y", "model": "gpt2"}, **more.get("config", {}),
         },
     }  # fmt: skip
+    for file in ("examples.parquet", "statistics.parquet"):
+        (folder / file).touch()
     (folder / "scores.json").write_text(json.dumps(told))
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

@@ -75,3 +75,14 @@ def test_a_damaged_folder_does_not_keep_the_others_from_mlflow(two: tuple[Path, 
         assert told.pop("a")["status"] == ("already there" if given else "logged")
         assert {folder: one["status"] for folder, one in told.items()} == dict.fromkeys("bcd", "failed")
         assert told["b"]["error"].startswith("runs/b/manifest.json is not that of a finished run ([] for an object)")
+
+
+def test_what_is_listed_can_be_compared(two: tuple[Path, Path], cli: Cli) -> None:
+    good, damaged = two
+    for name in ("examples.parquet", "statistics.parquet"):
+        (damaged / name).rename("away")
+        assert cli("compare", str(good), str(damaged)).code == 1
+        shown = cli("runs").out.splitlines()
+        assert shown[-2:] == ["1 run, 95% intervals", f"1 folder is no finished run: runs/b (no {name}: not whole)"]
+        Path("away").rename(damaged / name)
+    assert cli("runs").out.splitlines()[-1] == "2 runs, 95% intervals"

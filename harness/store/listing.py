@@ -1,4 +1,4 @@
-"""Every finished run below a folder, from the folders themselves: scores.json and manifest.json of each, no more."""
+"""Every finished run below a folder, from the folders themselves: of each its names, scores.json and manifest.json."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def _record(folder: str, names: set[str]) -> RunRecord:
     for name in ("scores.json", "manifest.json"):
         if name not in names:
             raise HarnessError(f"no {name}: not finished")
+    if missing := [name for name in shape.FILES if name not in names]:
+        raise HarnessError(f"no {', '.join(missing)}: not whole")
     told, manifest = (_json(folder, name) for name in ("scores.json", "manifest.json"))
     try:
         shape.check_manifest(manifest)
