@@ -39,7 +39,8 @@ def runs(
     if sort is not None:
         conditions.check_sort(newest, sort)
         kept = conditions.ordered(kept, sort) if kept else kept
-    return RunRecords(kept[:limit], found.unfinished)
+    kept = kept[:limit]
+    return RunRecords(kept, found.unfinished, len(found) - len(kept))
 
 
 def told(run: RunRecord, scores: Sequence[str] = ()) -> dict[str, Any]:
