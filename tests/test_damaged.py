@@ -86,3 +86,13 @@ def test_what_is_listed_can_be_compared(two: tuple[Path, Path], cli: Cli) -> Non
         assert shown[-2:] == ["1 run, 95% intervals", f"1 folder is no finished run: runs/b (no {name}: not whole)"]
         Path("away").rename(damaged / name)
     assert cli("runs").out.splitlines()[-1] == "2 runs, 95% intervals"
+
+
+@pytest.mark.parametrize("name", ["examples.parquet", "statistics.parquet"])
+def test_tables_that_are_none(two: tuple[Path, Path], cli: Cli, name: str) -> None:
+    good, damaged = two
+    (damaged / name).write_text("junk")
+    for command in COMMANDS:
+        called = cli(command[0], str(good), str(damaged), *command[1:])
+        assert (called.code, called.out) == (1, "")
+        assert called.err.startswith(f"harness: {damaged / name} cannot be read (") and called.err.count("\n") == 1

@@ -341,8 +341,13 @@ def _document(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
 
 def _read_examples(folder: Path) -> pd.DataFrame:
     import pandas as pd
+    import pyarrow as pa
 
-    return pd.read_parquet(folder / "examples.parquet")
+    path = folder / "examples.parquet"
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise HarnessError(f"{path} cannot be read ({error}); expected the examples of a run") from None
 
 
 def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
