@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import redirect_stdout
 from itertools import pairwise
+from typing import Any, TextIO
 
 EPILOG = """examples
   harness run                                                   a baseline on the embedded data set
@@ -29,14 +31,56 @@ EPILOG = """examples
 
 
 def main(arguments: list[str] | None = None) -> None:
+    output = _Output(sys.stdout)
     try:
-        _main(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
+        with redirect_stdout(output):
+            try:
+                _main(sys.argv[1:] if arguments is None else arguments)
+            finally:
+                output.flush()
+                if output.error is not None:  # argparse says nothing of it
+                    raise output.error
     except KeyboardInterrupt:
         print("\nharness: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
+    except OSError as error:
+        if error is not output.error:
+            raise
+        _discard_output()
+        print(f"harness: standard output cannot be written ({error.strerror or error})", file=sys.stderr)
+        sys.exit(1)
+
+
+class _Output:
+    """Standard output that remembers its error, so that it can be told from those of files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self.error = error
+            raise
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self.error = error
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _discard_output() -> None:
+    """What is left to write goes nowhere, else Python tries again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _main(arguments: list[str]) -> None:

@@ -37,9 +37,10 @@ def runs(
     newest = conditions.ordered(found, "-ended")
     kept = conditions.chosen(newest, wanted, datetime.now(timezone.utc))
     if sort is not None:
-        conditions.check(newest, sort.removeprefix("-"), sort)
+        conditions.check_sort(newest, sort)
         kept = conditions.ordered(kept, sort) if kept else kept
-    return RunRecords(kept[:limit], found.unfinished)
+    kept = kept[:limit]
+    return RunRecords(kept, found.unfinished, len(found) - len(kept))
 
 
 def told(run: RunRecord, scores: Sequence[str] = ()) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import harness
 from harness import files
-from harness.store.folder import SCHEMA
+from harness.store.shape import SCHEMA
 from harness.types import RunResult
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "numba", "nltk", "torch", "transformers")

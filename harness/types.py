@@ -292,10 +292,15 @@ class RunRecords(list[RunRecord]):
 
     unfinished: dict[Path, str]
     """For each such folder what is wrong with it."""
+    others: int
+    """How many finished runs there are beside these: they do not fit the conditions, or are beyond the limit."""
 
-    def __init__(self, rows: Iterable[RunRecord] = (), unfinished: Mapping[Path, str] | None = None) -> None:
+    def __init__(
+        self, rows: Iterable[RunRecord] = (), unfinished: Mapping[Path, str] | None = None, others: int = 0
+    ) -> None:
         super().__init__(rows)
         self.unfinished = dict(unfinished or {})
+        self.others = others
 
 
 @dataclass(frozen=True)

@@ -134,20 +134,28 @@ def chosen(runs: Sequence[RunRecord], conditions: Sequence[Condition], now: date
 def ordered(runs: Sequence[RunRecord], by: str) -> list[RunRecord]:
     """Sorted by a field, `-FIELD` from the highest down; runs that lack it come last."""
     field = by.removeprefix("-")
-    check(runs, field, by)
+    check_sort(runs, by)
     there = [(value, run) for run in runs if (value := value_of(run, field)) not in (MISSING, None)]
     there.sort(key=lambda pair: _sortable(pair[0]), reverse=by.startswith("-"))
     lacking = [run for run in runs if value_of(run, field) in (MISSING, None)]
     return [*(run for _, run in there), *lacking]
 
 
-def check(runs: Sequence[RunRecord], field: str, text: str) -> None:
-    """Refuses a field that none of the runs has."""
+def check_sort(runs: Sequence[RunRecord], by: str) -> None:
+    """Refuses what runs cannot be sorted by."""
+    field = by.removeprefix("-")
+    if field in TIMES and all(value_of(run, field) is MISSING for run in runs):
+        raise HarnessError(f"{field} is a condition ({field}=2d), nothing to sort by; expected ended or another field")
+    check(runs, field, by, ())
+
+
+def check(runs: Sequence[RunRecord], field: str, text: str, more: Iterable[str] = TIMES) -> None:
+    """Refuses a field that none of the runs has; `more`: other names that may have been meant."""
     if not runs or field in FIELDS or any(value_of(run, field) is not MISSING for run in runs):
         return
     scores = list(dict.fromkeys(name for run in runs for name in run.values))
-    names = {*FIELDS, *TIMES, *scores, *(path for run in runs for path in _leaves(run.config))}
-    told = ", ".join([*FIELDS, *TIMES, *(name for name in scores if "." not in name)])
+    names = {*FIELDS, *more, *scores, *(path for run in runs for path in _leaves(run.config))}
+    told = ", ".join([*FIELDS, *more, *(name for name in scores if "." not in name)])
     where = "" if field == text else f"{text}: "
     raise HarnessError(
         f"{where}no run has {field}{nearest(field, sorted(names))}; expected one of {told}, or a value of the config "

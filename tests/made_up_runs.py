@@ -10,7 +10,7 @@ SCORES = {"bleu": (30.0, 28.0, 32.0), "bleu.p1": (60.0, 55.0, 65.0), "rouge1": (
 
 
 def write_run(folder: Path, name: str, **more: Any) -> Path:
-    """A finished run's scores.json and manifest.json; `more`: scores, dataset, system, ended, config, mlflow, failed."""
+    """A finished run's scores.json and manifest.json, the others empty; `more`: scores, dataset, system, ended, config, mlflow, failed."""
     folder.mkdir(parents=True)
     scores = {
         score: {
@@ -21,7 +21,7 @@ def write_run(folder: Path, name: str, **more: Any) -> Path:
     }  # fmt: skip
     told = {"schema": 1, "name": name, "examples": 100, "failed": more.get("failed", 0), "health": {}, "scores": scores}
     manifest = {
-        "schema": 1, "name": name, "group": None, "git": {"commit": "abc123", "dirty": False},
+        "schema": 1, "name": name, "key": "k", "files": {}, "metrics": {}, "group": None, "git": {"commit": "abc123", "dirty": False},
         "dataset": {"name": more.get("dataset", "dev"), "key": more.get("dataset", "dev"), "cluster": None},
         "system": {"name": more.get("system", name), "key": "k", "step": None, "series": None},
         "started": more.get("ended", "2026-03-01T10:00:00+00:00"),
@@ -32,6 +32,8 @@ def write_run(folder: Path, name: str, **more: Any) -> Path:
             "system": {"_target_": "x.Y", "model": "gpt2"}, **more.get("config", {}),
         },
     }  # fmt: skip
+    for file in ("examples.parquet", "statistics.parquet"):
+        (folder / file).touch()
     (folder / "scores.json").write_text(json.dumps(told))
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

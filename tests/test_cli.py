@@ -199,3 +199,30 @@ def test_output_dir_of_a_multirun_is_the_parent(files: Path, folder: str) -> Non
     assert "good" in done.stdout
     assert "harness compare" in done.stdout
     assert not list(files.rglob("multirun.yaml"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [("runs",), ("runs", "--json"), ("--version",)])
+def test_standard_output_that_cannot_be_written(tmp_path: Path, arguments: tuple[str, ...], buffered: str) -> None:
+    write_run(tmp_path / "runs" / "a", "a")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered}, timeout=300,
+        )  # fmt: skip
+    assert done.stderr == "harness: standard output cannot be written (No space left on device)\n"
+    assert done.returncode == 1
+
+
+def test_the_error_of_a_file_is_not_that_of_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness import cli
+
+    def full(arguments: list[str]) -> None:
+        print("so far")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli, "_main", full)
+    with pytest.raises(OSError, match="No space left"):
+        cli.main([])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,3 +117,17 @@ def test_next_commands(files: Path, cli: Cli) -> None:
     assert cli(*command[1:]).code == 0
     elsewhere = cli(*STORED, "system.path=bad.jsonl", "limit=2")
     assert "harness compare" not in elsewhere.out  # other data
+
+
+def test_every_command_with_json_is_in_the_docs() -> None:
+    import argparse
+
+    from harness.cli import _parser
+
+    (commands,) = [one for one in _parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    having = {name for name, parser in commands.choices.items() if "--json" in parser._option_string_actions} | {"run"}
+    root = Path(__file__).parents[1]
+    (sentence,) = re.findall(r"([^.]*) answer with one JSON document", (root / "README.md").read_text())
+    assert set(re.findall("`([a-z]+)`", sentence)) == having
+    table = (root / "docs" / "runs.md").read_text().partition("| command | the document |")[2]
+    assert {name for name in having if not re.search(rf"^\| .*`(harness )?{name}\b.*\|", table, re.MULTILINE)} == set()

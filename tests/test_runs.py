@@ -119,7 +119,10 @@ def test_options(three: Path, cli: Cli) -> None:
         "started": "2026-03-02T10:00:00+00:00", "ended": "2026-03-02T10:00:00+00:00", "folder": "runs/x/a-1",
         "mlflow": None, "scores": {},
     }  # fmt: skip
-    assert "no finished run below runs that was asked for" in cli("runs", "name=nobody").out
+    assert cli("runs", "name=nobody").out.startswith("none of the 2 finished runs below runs fits the conditions\n")
+    one = cli("runs", "--in", "runs/x/a-1", "name=nobody").out
+    assert one == "the only finished run below runs/x/a-1 does not fit the conditions\n"
+    assert cli("runs", "--in", "runs/x/notes", "name=nobody").out == "there is no finished run below runs/x/notes\n"
     for wrong, said in (
         (
             ("--score", "blue"),

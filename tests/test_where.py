@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -124,3 +125,16 @@ def test_sorting_by_what_is_not_there(below: Path) -> None:
         harness.runs(sort="-blue", below=below)
     with pytest.raises(HarnessError, match="limit=0; expected at least 1"):
         harness.runs(limit=0, below=below)
+
+
+@pytest.mark.parametrize("by", ["since", "-since", "before"])
+def test_what_is_a_condition_only_is_nothing_to_sort_by(below: Path, by: str) -> None:
+    name = by.removeprefix("-")
+    said = f"{name} is a condition ({name}=2d), nothing to sort by; expected ended or another field"
+    with pytest.raises(HarnessError, match=f"^{re.escape(said)}$"):
+        harness.runs(sort=by, below=below)
+    with pytest.raises(HarnessError, match="no run has sinc") as refused:
+        harness.runs(sort="sinc", below=below)
+    assert "since" not in str(refused.value) and "before" not in str(refused.value)
+    with pytest.raises(HarnessError, match="did you mean 'since'"):
+        harness.runs("sinc=2d", below=below)

@@ -33,14 +33,14 @@ def call(options: Any) -> None:
 
     from harness.api import find_run
     from harness.runner import RUNS
-    from harness.store.folder import read_manifest, stored_runs
+    from harness.store.folder import ended_runs, read_manifest
     from harness.sync import sync
     from harness.types import HarnessError
 
     warn()
     folders: list[Path] = []
     for given in options.runs or [str(RUNS)]:
-        below = [] if read_manifest(Path(given)) is not None else sorted(stored_runs(Path(given)), key=_started)
+        below = [] if read_manifest(Path(given)) is not None else sorted(ended_runs(Path(given)), key=_started)
         folders += [folder for folder, _ in below] or ([find_run(given)] if options.runs else [])
     if not folders:
         raise HarnessError(f"there is no finished run below {RUNS.absolute()}; expected some, or RUN…")
@@ -61,5 +61,7 @@ def call(options: Any) -> None:
 STATUSES = ("logged", "completed", "already there", "failed")
 
 
-def _started(run: tuple[Any, dict[str, Any]]) -> tuple[str, str]:
-    return run[1]["started"], str(run[0])
+def _started(run: tuple[Any, dict[str, Any] | None]) -> tuple[str, str]:
+    """In the order in which they started, after those of which that is not known."""
+    folder, manifest = run
+    return manifest["started"] if manifest else "", str(folder)

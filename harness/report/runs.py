@@ -28,8 +28,11 @@ def print_runs(runs: RunRecords, scores: Sequence[str], more: Sequence[str], bel
         notes += [f"{100 * levels.pop():g}% intervals"] if len(levels) == 1 else []
         notes += [f"for want of room without {', '.join(left)} (--score NAME shows one)"] if left else []
         out.print(", ".join(notes), style="dim")
+    elif runs.others:
+        there = "the only finished run" if runs.others == 1 else f"none of the {runs.others:,} finished runs"
+        out.print(f"{there} below {below} {'does not fit' if runs.others == 1 else 'fits'} the conditions")
     else:
-        out.print(f"no finished run below {below} that was asked for")
+        out.print(f"there is no finished run below {below}")
     if runs.unfinished:
         folders = [f"{path} ({reason})" for path, reason in runs.unfinished.items()]
         rest = f" and {len(folders) - NAMED:,} more (--json lists them)" if len(folders) > NAMED else ""

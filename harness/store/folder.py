@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import files
-from harness.store import atomic
+from harness.store import atomic, shape
+from harness.store.shape import SCHEMA
 from harness.types import Array, Example, HarnessError, Metric, Output, RunResult, Score, Signature, Statistics
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = 1
 COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
 Build = Callable[[str, Mapping[str, Any]], Any]
 
@@ -267,9 +267,10 @@ def _floats(column: Any) -> Array:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest, or None where there is no run."""
+    """The manifest, or None where there is no run, or what is there is no manifest."""
     try:
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+        shape.check_manifest_fields(manifest)
     except (OSError, ValueError):
         return None
     return manifest
@@ -277,17 +278,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def read(folder: Path, build: Build | None) -> RunResult:
     """A stored run; `build` makes a metric from its `_target_` and options. Without it there are no statistics."""
-    manifest = read_manifest(folder)
-    missing = [n for n in ("scores.json", "examples.parquet", "statistics.parquet") if not (folder / n).exists()]
-    if manifest is None or missing:
-        raise HarnessError(
-            f"{folder} is not a finished run (no {', '.join(missing) or 'readable manifest.json'}); "
-            "expected a run folder with scores.json, examples.parquet, statistics.parquet and manifest.json"
-        )
-    try:
-        stored = json.loads((folder / "scores.json").read_text())
-    except ValueError as error:
-        raise HarnessError(f"{folder / 'scores.json'} is not JSON ({error}); expected the scores of a run") from None
+    manifest, stored = documents(folder)
     described, columns = _read_statistics(folder) if build is not None else ({}, {})
     statistics = {}
     for name, one in described.items():
@@ -318,19 +309,58 @@ def read(folder: Path, build: Build | None) -> RunResult:
     )
 
 
+def documents(folder: Path, files: Sequence[str] = shape.FILES) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(manifest, scores) of a finished run, which has all these files."""
+    missing = [name for name in files if not (folder / name).exists()]
+    if missing:
+        raise HarnessError(
+            f"{folder} is not a finished run (no {', '.join(missing)}); "
+            "expected a run folder with scores.json, examples.parquet, statistics.parquet and manifest.json"
+        )
+    manifest = _document(folder / "manifest.json", shape.check_manifest)
+    return manifest, _document(folder / "scores.json", shape.check_scores)
+
+
+def _document(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
+    """scores.json or manifest.json of a finished run."""
+    expected = "expected it as a run leaves it (the same harness run writes it anew)"
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except OSError as error:
+        raise HarnessError(f"{path} cannot be read ({error.strerror or error}); {expected}") from None
+    except ValueError as error:
+        raise HarnessError(f"{path} is not JSON ({error}); {expected}") from None
+    try:
+        check(found)
+    except shape.NewerSchema as error:
+        raise HarnessError(f"{path} has {error}; expected a run of this version, or a newer harness") from None
+    except ValueError as error:
+        raise HarnessError(f"{path} is not that of a finished run ({error}); {expected}") from None
+    return found
+
+
 def _read_examples(folder: Path) -> pd.DataFrame:
     import pandas as pd
+    import pyarrow as pa
 
-    return pd.read_parquet(folder / "examples.parquet")
+    path = folder / "examples.parquet"
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise HarnessError(f"{path} cannot be read ({error}); expected the examples of a run") from None
 
 
 def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """(folder, manifest) of every finished run one or two levels below `runs`."""
+    return ((path, manifest) for path, manifest in ended_runs(runs) if manifest is not None)
+
+
+def ended_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
+    """The same with the damaged ones, whose manifest is None."""
     for pattern in ("*/manifest.json", "*/*/manifest.json"):
         for path in runs.glob(pattern):
-            manifest = read_manifest(path.parent)
-            if manifest is not None and (path.parent / "scores.json").exists():
-                yield path.parent, manifest
+            if (path.parent / "scores.json").exists():
+                yield path.parent, read_manifest(path.parent)
 
 
 def find(runs: Path, name: str) -> Path | None:

@@ -1,18 +1,17 @@
-"""Every finished run below a folder, from the folders themselves: scores.json and manifest.json of each, no more."""
+"""Every finished run below a folder, from the folders themselves: of each its names, scores.json and manifest.json."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
+from harness.store import shape
 from harness.types import HarnessError, RunRecord, RunRecords
 
-Value = TypeVar("Value")
 STARTED = {"scores.json", "manifest.json", "outputs.jsonl", ".lock"}
 """A folder with one of these is a run's, finished or not."""
 
@@ -53,44 +52,30 @@ def _record(folder: str, names: set[str]) -> RunRecord:
     for name in ("scores.json", "manifest.json"):
         if name not in names:
             raise HarnessError(f"no {name}: not finished")
+    if missing := [name for name in shape.FILES if name not in names]:
+        raise HarnessError(f"no {', '.join(missing)}: not whole")
     told, manifest = (_json(folder, name) for name in ("scores.json", "manifest.json"))
     try:
+        shape.check_manifest(manifest)
+        shape.check_scores(told)
         return RunRecord(
             path=Path(folder),
-            name=_a(str, told["name"]),
-            dataset=_a(str, manifest["dataset"]["name"]),
-            system=_a(str, manifest["system"]["name"]),
-            experiment=_a(str, manifest["config"]["tracking"]["experiment"]),
-            examples=_a(int, told["examples"]),
-            failed=_a(int, told["failed"]),
-            started=_time(manifest["started"]),
-            ended=_time(manifest["ended"]),
+            name=told["name"],
+            dataset=manifest["dataset"]["name"],
+            system=manifest["system"]["name"],
+            experiment=shape.experiment(manifest),
+            examples=told["examples"],
+            failed=told["failed"],
+            started=shape.time_of(manifest["started"]),
+            ended=shape.time_of(manifest["ended"]),
             mlflow=manifest["mlflow"],
-            values={name: _score(value) for name, value in told["scores"].items()},
+            values=told["scores"],
             manifest=manifest,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise HarnessError(f"not as this harness writes it: {what}") from None
-
-
-def _a(kind: type[Value], value: Any) -> Value:
-    if not isinstance(value, kind):
-        raise TypeError(f"{value!r} for a {kind.__name__}")
-    return value
-
-
-def _time(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.astimezone()
-
-
-def _score(value: dict[str, Any]) -> dict[str, Any]:
-    for field in ("estimate", "low", "high"):
-        if not isinstance(value[field], float | int | None):
-            raise TypeError(f"{value[field]!r} for a number")
-    _a(float, value["level"])
-    return value
+    except shape.NewerSchema as error:
+        raise HarnessError(str(error)) from None
+    except ValueError as error:
+        raise HarnessError(f"not as this harness writes it: {error}") from None
 
 
 def _json(folder: str, name: str) -> Any:

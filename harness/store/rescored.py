@@ -6,12 +6,11 @@ metadata is text there, so the data set's key is taken from the manifest, not co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.store.folder import COLUMNS, metadata_field, read_manifest
+from harness.store.folder import COLUMNS, documents, metadata_field
 from harness.types import Dataset, Example, HarnessError, Output, System
 
 
@@ -22,15 +21,13 @@ class Stored:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        found = read_manifest(folder)
+        found, told = documents(folder, ("scores.json", "examples.parquet", "manifest.json"))
+        scores = told["scores"]
         try:
-            assert found is not None
-            scores = json.loads((folder / "scores.json").read_text())["scores"]
             table = pq.read_table(folder / "examples.parquet")
-        except (AssertionError, OSError, ValueError, KeyError, pa.ArrowException):
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise HarnessError(
-                f"{folder} is not a finished run; expected a run folder with scores.json, examples.parquet, "
-                "statistics.parquet and manifest.json"
+                f"{folder / 'examples.parquet'} cannot be read ({error}); expected the examples of a finished run"
             ) from None
         self.manifest: Mapping[str, Any] = found
         self.columns = {name: table.column(name).to_pylist() for name in table.column_names if name not in scores}
