@@ -79,7 +79,7 @@ def _at_level(run: RunResult, level: float, resamples: int, seed: int) -> RunRes
     method = next(iter(methods), "percentile")
     made = intervals.scores(list(run.statistics.values()), Design.of_run(run), resamples, level, method, seed)
     scores = {name: made.get(name, score) for name, score in run.scores.items()}
-    return replace(run, scores=scores, manifest={**run.manifest, "seed": seed})
+    return replace(run, scores=scores, manifest=run.manifest and {**run.manifest, "seed": seed})
 
 
 def labels(groups: Sequence[Group]) -> dict[str, str]:

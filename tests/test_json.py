@@ -47,7 +47,7 @@ def test_a_multirun_with_a_failure(files: Path, cli: Cli) -> None:
     called = cli(*STORED, "--multirun", "system.path=good.jsonl,nowhere.jsonl,bad.jsonl", "--json")
     assert called.code == 1
     told = json.loads(called.out)
-    assert [run["name"] for run in told["runs"]] == ["dev-bad", "dev-good"]
+    assert [run["name"] for run in told["runs"]] == ["dev-good", "dev-bad"]
     assert [(one["cell"], one["error"].split(";")[0]) for one in told["failures"]] == [
         (1, "nowhere.jsonl does not exist")
     ]

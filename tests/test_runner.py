@@ -301,7 +301,7 @@ def test_failed_cells_do_not_hide_the_others(files: Path, cli: Cli) -> None:
     assert called.err.splitlines()[0].startswith("harness: nowhere.jsonl does not exist")
     assert called.err.splitlines()[-1] == "harness: 1 of 3 runs failed, see above"
     assert "good " in called.out
-    assert "harness compare runs/harness/dev-bad" in called.out
+    assert "harness compare runs/harness/dev-good" in called.out
     assert not Path("runs/.multirun").exists()
 
 

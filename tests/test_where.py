@@ -68,7 +68,7 @@ def below(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["commit~^abc"], "abc"),
         (["folder~harness/"], "ab"),
         (["other/"], "c"),
-        (["-3"], "c"),
+        (["/c-3"], "c"),
         (["dataset=dev", "bleu>20"], "a"),
         (["name=nobody"], ""),
     ],

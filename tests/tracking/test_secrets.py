@@ -89,7 +89,7 @@ def leaked(text: object) -> bool:
 
 def look(folder: Path, uri: str) -> None:
     """Fails where a secret is in a file or in the database."""
-    found = [path for path in folder.rglob("*") if path.is_file() and path.name != "planted.py"]
+    found = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("planted.")]
     assert any(path.name == "multirun.yaml" for path in found) and any(path.parent.name == ".hydra" for path in found)
     assert len(found) > 20
     for path in found:
