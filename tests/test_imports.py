@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "harness"
 ROOMS = ("datasets", "systems", "metrics", "stats", "store", "tracking", "report")
 LEAVES = {
     "harness.types", "harness.files", "harness.rows", "harness.functions", "harness.programs", "harness.prompt",
-    "harness.models", "harness.compiled", "harness.masking",
+    "harness.models", "harness.compiled", "harness.masking", "harness.rounding",
 }  # fmt: skip
 HEAVY = ("torch", "transformers", "datasets", "mlflow", "nltk", "numba", "ot", "sumy")
 

@@ -19,6 +19,19 @@ def resampling(command: argparse.ArgumentParser, scores: bool = True) -> None:
     command.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
+def testing(command: argparse.ArgumentParser) -> None:
+    """Options of every command that shows what the tests say."""
+    command.add_argument(
+        "--test", choices=("bootstrap", "randomization"), default="bootstrap", help="(default: %(default)s)"
+    )
+    command.add_argument(
+        "--correction",
+        choices=("max-t", "holm", "bh", "none"),
+        default="max-t",
+        help="of p-values over scores, systems and data sets (default: %(default)s)",
+    )
+
+
 def as_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="only JSON on standard output")
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.commands import RUN, as_json, print_json, resampling, settings
+from harness.commands import RUN, as_json, print_json, resampling, settings, testing
 
 
 def add(commands: Any) -> None:
     compare = commands.add_parser("compare", help="paired comparison of stored runs")
     compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     compare.add_argument("--baseline", metavar="RUN", help="compare each run with this one; without it, all pairs")
-    compare.add_argument("--test", choices=("bootstrap", "randomization"), default="bootstrap")
     compare.add_argument(
         "--alternative",
         choices=("two-sided", "better", "worse"),
@@ -19,15 +18,10 @@ def add(commands: Any) -> None:
         help="one-sided: only a better (worse) system counts (default: %(default)s)",
     )
     compare.add_argument(
-        "--correction",
-        choices=("max-t", "holm", "bh", "none"),
-        default="max-t",
-        help="of p-values over scores, systems and data sets (default: %(default)s)",
-    )
-    compare.add_argument(
         "--method", choices=("percentile", "basic", "bca", "normal"), default="percentile", help="of the intervals"
     )
     compare.add_argument("--cross-check", action="store_true", help="also the paired t-test and Wilcoxon's, for means")
+    testing(compare)
     resampling(compare)
     as_json(compare)
     compare.set_defaults(call=call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.commands import RUN, resampling, settings
+from harness.commands import RUN, resampling, settings, testing
 
 FIGURES = ("forest", "effects", "matrix", "differences", "curve", "sweep", "buckets")
 FORMATS = ("pdf", "png", "svg", "json", "html")
@@ -39,8 +39,7 @@ def add(commands: Any) -> None:
     plot.add_argument("--width", type=float, metavar="PIXELS", help="(default: 640; 320 suits a column of a paper)")
     dark = "for a dark background (an .html is light or dark as its reader likes)"
     plot.add_argument("--dark", action="store_true", help=dark)
-    plot.add_argument("--test", choices=("bootstrap", "randomization"), default="bootstrap")
-    plot.add_argument("--correction", choices=("max-t", "holm", "bh", "none"), default="max-t")
+    testing(plot)
     resampling(plot)
     plot.set_defaults(call=call, parser=plot)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from harness.commands import RUN, resampling, settings
+from harness.commands import RUN, resampling, settings, testing
 
 LARGE = 25_000_000
 """Bytes up to which a page stays quick."""
@@ -41,15 +41,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="of larger data the biggest differences and an even share of the rest (default: all)",
     )
-    report.add_argument(
-        "--test", choices=("bootstrap", "randomization"), default="bootstrap", help="(default: %(default)s)"
-    )
-    report.add_argument(
-        "--correction",
-        choices=("max-t", "holm", "bh", "none"),
-        default="max-t",
-        help="of p-values over scores, systems and data sets (default: %(default)s)",
-    )
+    testing(report)
     resampling(report)
     report.set_defaults(call=call)
 

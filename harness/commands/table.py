@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from harness.commands import RUN, resampling, settings
+from harness.commands import RUN, resampling, settings, testing
 
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
 
@@ -29,15 +29,7 @@ def add(commands: Any) -> None:
     table.add_argument("--caption", metavar="LATEX", help="of the LaTeX table")
     table.add_argument("--label", metavar="KEY", help="of the LaTeX table (default: tab:scores)")
     table.add_argument("-o", "--output", metavar="FILE", help="write it there, not to standard output")
-    table.add_argument(
-        "--test", choices=("bootstrap", "randomization"), default="bootstrap", help="(default: %(default)s)"
-    )
-    table.add_argument(
-        "--correction",
-        choices=("max-t", "holm", "bh", "none"),
-        default="max-t",
-        help="of p-values over scores, systems and data sets (default: %(default)s)",
-    )
+    testing(table)
     resampling(table)
     table.set_defaults(call=call, parser=table)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from harness.figures.view import View
 from harness.report.figures import forest, matrix
-from harness.report.figures.theme import digits, number, plain, short
+from harness.report.figures.theme import number, plain, short
+from harness.rounding import digits
 from harness.types import Figure
 
 MOST_IN_MATRIX = 60

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from harness.report.columns import Columns, show
 from harness.report.terminal import console, number
+from harness.rounding import digits
 from harness.types import Comparison, Comparisons
 
 FEW = 50
@@ -56,7 +57,9 @@ def print_comparisons(
         out.print(hint, style="dim")
     unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
     if cross_check and unchecked:
-        hint = f"No t-test and no Wilcoxon's for {_and(list(unchecked))}: they are for means over independent examples."
+        hint = (
+            f"No t-test and no Wilcoxon's for {listed(list(unchecked))}: they are for means over independent examples."
+        )
         out.print(hint, style="dim")
     apart = ", averages over data sets by themselves" if rows.macro and correction != "none" else ""
     note = f"Intervals are unadjusted; p adj.: {CORRECTIONS[correction]}{apart}; verdicts follow it."
@@ -85,10 +88,10 @@ def _pair_layouts(rows: Sequence[Comparison], level: float, alternative: str) ->
     if checked:
         narrow.add_row("", "p", "p", "t-test, Wilcoxon", style="dim")
     for row in rows:
-        digits = _digits(row)
+        places = _digits(row)
         style = {"better": "green", "worse": "red"}.get(row.verdict, "")
-        difference = "n/a" if row.difference is None else f"{row.difference:+.{digits}f}"
-        bounds = f"[{number(row.low, digits)}, {number(row.high, digits)}]"
+        difference = "n/a" if row.difference is None else f"{row.difference:+.{places}f}"
+        bounds = f"[{number(row.low, places)}, {number(row.high, places)}]"
         tests = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
         unclear = row.verdict == "not distinguishable" and alternative != "two-sided"
         verdict = Text(f"not shown {alternative}" if unclear else row.verdict, style)
@@ -134,7 +137,7 @@ def _units(rows: Sequence[Comparison]) -> str:
 
 
 def _digits(row: Comparison) -> int:
-    return 2 if max(abs(row.baseline_estimate or 0), abs(row.system_estimate or 0)) >= 1.5 else 4
+    return digits((row.baseline_estimate, row.system_estimate))
 
 
 def _p(value: float | None) -> str:
@@ -158,16 +161,16 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     for verdict in ("better", "worse"):
         scores = [row.score for row in rows if row.verdict == verdict]
         if scores:
-            parts.append(f"{verdict} than {first.baseline} on {_and(scores)}")
+            parts.append(f"{verdict} than {first.baseline} on {listed(scores)}")
     unclear = [row for row in rows if row.verdict == "not distinguishable"]
     said = f"{first.system} is {' and '.join(parts)}" if parts else ""
     if not unclear:
         return f"{said}."
-    reach = _and([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
+    reach = listed([f"{row.score} {number(row.smallest_detectable, _digits(row))}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
     if more:
-        limits += f"; n that would tell the difference seen, were it the true one: {_and(more)}"
+        limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
     one_sided = alternative != "two-sided"
     if not parts:
         apart = f"is not shown to be {alternative} than {first.baseline}"
@@ -177,7 +180,8 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     return f"{said}; {rest} on the rest ({limits})."
 
 
-def _and(items: Sequence[str]) -> str:
+def listed(items: Sequence[str]) -> str:
+    """`a, b and c`"""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
@@ -192,8 +196,8 @@ def print_powers(rows: Sequence[Any], power: float) -> None:
             ("power for it", "right"), ("n for it", "right"),
         )  # fmt: skip
         for row in pair:
-            digits = 2 if row.smallest_detectable >= 0.1 else 4
-            values = (number(x, digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
+            places = 2 if row.smallest_detectable >= 0.1 else 4
+            values = (number(x, places) for x in (row.standard_error, row.smallest_detectable, row.difference))
             shown.add_row(row.score, *values, f"{row.power:.0%}", "n/a" if row.needed is None else f"{row.needed:,}")
         show(out, shown)
         out.print()
@@ -217,12 +221,12 @@ def print_best(rows: Sequence[Any]) -> None:
             ("chosen again", "right"),
         )  # fmt: skip
         for row in group:
-            digits = 2 if abs(row.estimate) >= 1.5 else 4
+            places = digits([row.estimate])
             pairs = ((row.estimate, row.low, row.high), (row.corrected, row.corrected_low, row.corrected_high))
             cells = [
                 cell
                 for estimate, low, high in pairs
-                for cell in (number(estimate, digits), f"[{number(low, digits)}, {number(high, digits)}]")
+                for cell in (number(estimate, places), f"[{number(low, places)}, {number(high, places)}]")
             ]
             shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
             narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from harness.report.columns import GAP, Columns, show
-from harness.report.terminal import console, digits_of, interval, number
+from harness.report.terminal import console, interval, number
+from harness.rounding import digits_of
 from harness.types import RunResult, Score
 
 WIDTH = 48

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.text import Text
 
 from harness.report.columns import GAP, Columns
 from harness.report.terminal import console, linked, number
+from harness.rounding import digits_of
 from harness.types import RunRecord, RunRecords
 
 NAMED = 3
@@ -127,18 +127,6 @@ def _ended(run: RunRecord) -> str:
 
 
 def _digits(runs: Sequence[RunRecord], names: Sequence[str]) -> dict[str, int]:
-    """As in the table of one run: two for scores out of 100, four for those out of 1; one scale a column."""
-
-    def of_one_family(name: str, values: Mapping[str, Mapping[str, Any]]) -> bool:
-        family = name.partition(".")[0]
-        return any(
-            abs(value[field] or 0.0) >= 1.5
-            for other, value in values.items()
-            if other.partition(".")[0] == family
-            for field in ("estimate", "low", "high")
-        )
-
-    return {
-        name: 0 if name.endswith("_len") else 2 if any(of_one_family(name, run.values) for run in runs) else 4
-        for name in names
-    }
+    """One scale a column."""
+    scores = [run.scores for run in runs]
+    return {name: min((digits_of(some, name) for some in scores), default=4) for name in names}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.report.leaders import estimates_of, leaders
-from harness.report.terminal import digits_of
+from harness.rounding import digits_of
 from harness.types import Group, RunResult, Score, Study
 
 INTERVALS = ("bounds", "plus-minus", "none")

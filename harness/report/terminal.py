@@ -14,6 +14,7 @@ from rich.style import Style
 from rich.text import Text
 
 from harness.report.columns import Columns, show
+from harness.rounding import digits_of
 from harness.types import RunRecord, RunResult, Score
 
 PIPED = 1_000_000
@@ -45,17 +46,6 @@ def labelled(out: Console, label: str, text: str | Text, style: str = "") -> Non
 
 def number(value: float | None, digits: int) -> str:
     return "n/a" if value is None else f"{value:,.{digits}f}"
-
-
-def digits_of(scores: Mapping[str, Score], name: str) -> int:
-    """Two digits for scores out of 100, four for those out of 1: the same for a score, its bounds and sub-scores.
-
-    None for counts, such as lengths.
-    """
-    if name.endswith("_len"):
-        return 0
-    family = [s for n, s in scores.items() if n.partition(".")[0] == name.partition(".")[0]]
-    return 2 if any(abs(x or 0.0) >= 1.5 for s in family for x in (s.estimate, s.low, s.high)) else 4
 
 
 def interval(score: Score, digits: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from harness.rounding import digits_of
 from harness.types import RunResult, Score
 
 MAX_NOTE = 8000
@@ -79,15 +80,9 @@ def _row(run: RunResult, score: Score) -> str:
 
 
 def _numbers(run: RunResult, score: Score) -> tuple[str, str]:
-    digits = 0 if score.name.endswith("_len") else 4 if _out_of_one(run, score) else 2
+    digits = digits_of(run.scores, score.name)
     estimate, low, high = ("" if x is None else f"{x:,.{digits}f}" for x in (score.estimate, score.low, score.high))
     return estimate or "n/a", f"[{low},\N{NO-BREAK SPACE}{high}]" if low and high else ""
-
-
-def _out_of_one(run: RunResult, score: Score) -> bool:
-    """Four digits for a score out of 1, two for one out of 100, as in the terminal."""
-    family = [s for s in run.scores.values() if s.name.partition(".")[0] == score.name.partition(".")[0]]
-    return all(abs(x or 0.0) < 1.5 for s in family for x in (s.estimate, s.low, s.high))
 
 
 def _count(run: RunResult) -> str:

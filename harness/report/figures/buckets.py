@@ -9,7 +9,8 @@ from typing import Any
 import altair as alt
 
 from harness.report.figures.scales import systems
-from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
+from harness.report.figures.theme import WIDTH, columns, interval, number, width_of
+from harness.rounding import digits
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Any
 import altair as alt
 
 from harness.report.figures.scales import systems
-from harness.report.figures.theme import WIDTH, columns, digits, interval, number
+from harness.report.figures.theme import WIDTH, columns, interval, number
+from harness.rounding import digits
 
 NUMBERS = (
     "abs(datum.value) >= 10000 ? format(datum.value, '~s') : "

@@ -11,7 +11,8 @@ from typing import Any
 import altair as alt
 
 from harness.report.figures.scales import SIGNED
-from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, number
+from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, number
+from harness.rounding import digits
 
 LEAST = 140
 """Width of a panel."""

@@ -12,7 +12,8 @@ from typing import Any
 import altair as alt
 
 from harness.report.figures.scales import SIGNED, fixed
-from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, interval, number, width_of
+from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, interval, number, width_of
+from harness.rounding import digits
 
 Standings = dict[str, tuple[str, str]]
 """What a point can stand for, with its colour and shape."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.figures.theme import WIDTH, columns, digits, interval, number, width_of
+from harness.report.figures.theme import WIDTH, columns, interval, number, width_of
+from harness.rounding import digits
 
 NUMBER = 42
 """Width of a cell that has room for its number."""

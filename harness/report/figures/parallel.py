@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, digits, number
+from harness.report.figures.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, number
+from harness.rounding import digits
 
 LEADER, REST = "best, or not distinguishable from the best", "other runs, the better the bluer"
 

@@ -194,11 +194,6 @@ def short(names: Sequence[str], limit: int = 28) -> list[str]:
     return found
 
 
-def digits(values: Sequence[float | None]) -> int:
-    """Two digits for scores out of 100, four for those out of 1."""
-    return 2 if any(abs(value or 0.0) >= 1.5 for value in values) else 4
-
-
 def width_of(labels: Sequence[str], size: float = 11) -> float:
     """About how wide the longest label is, in pixels."""
     return max((sum(1.0 if ord(c) > 0x2E80 else 0.55 for c in label) for label in labels), default=0) * size

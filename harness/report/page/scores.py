@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.report.leaders import estimates_of, leaders
 from harness.report.page.verdicts import macro_verdicts, verdicts
-from harness.report.terminal import digits_of, number
+from harness.report.terminal import number
+from harness.rounding import digits_of
 from harness.types import Group, RunResult, Study
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from harness.report.comparisons import sentence
+from harness.report.comparisons import listed, sentence
 from harness.report.leaders import estimates_of, leaders
 from harness.types import Comparison, Group
 
@@ -42,12 +42,12 @@ def _sentences(pairs: Sequence[Comparison], estimates: Mapping[str, Mapping[str,
 
 
 def _best(names: Sequence[str], scores: Sequence[str], of: int) -> str:
-    on = _and(scores)
+    on = listed(scores)
     if len(names) == 1:
         return f"{names[0]} is best on {on}."
     if len(names) == of:
         return f"On {on} no run can be told apart from the best ({names[0]})."
-    return f"{names[0]} leads on {on}, but {_and(names[1:])} cannot be told apart from it."
+    return f"{names[0]} leads on {on}, but {listed(names[1:])} cannot be told apart from it."
 
 
 def _from_the_best(rows: Sequence[Comparison]) -> list[Comparison]:
@@ -60,7 +60,3 @@ def _from_the_best(rows: Sequence[Comparison]) -> list[Comparison]:
         replace(row, baseline=row.system, system=row.baseline, verdict=turned.get(row.verdict, row.verdict))
         for row in rows
     ]
-
-
-def _and(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
