@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo demo-checkpoints test check bench coverage fuzz notebooks pictures clean
+.PHONY: setup demo demo-checkpoints test test-all check bench coverage fuzz notebooks pictures docs clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -22,7 +22,7 @@ demo: .venv/demo.stamp
 
 # A small model learns to write dates in words (minutes), then its five checkpoints are evaluated.
 demo-checkpoints: .venv/demo.stamp
-	@$(BIN)/python -m harness.demo.dates runs/dates
+	@$(BIN)/python -m harness.data.dates runs/dates
 	@$(BIN)/harness run experiment=checkpoints
 	@echo
 	@echo "The curve, each score with its bounds by step: $(BIN)/harness ui"
@@ -30,11 +30,15 @@ demo-checkpoints: .venv/demo.stamp
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# With the tests marked slow, which make test leaves out.
+test-all: setup
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_imports.py
+	$(BIN)/python -m pytest -q tests/test_layers.py
 
 bench: setup
 	$(BIN)/python -m benchmarks
@@ -62,6 +66,10 @@ pictures: setup
 	test ! -d runs/checkpoints || $(PLOT) runs/checkpoints/* --figure curve -o docs/images/curve.png
 	$(BIN)/python docs/screenshots.py  # of docs/report.md, in Chromium
 
+# The site of docs/ with the API, in site/; a broken link fails. No network.
+docs: setup
+	$(BIN)/zensical build --strict --clean
+
 # Executes the notebooks and keeps their outputs; one of them trains a small model (minutes).
 notebooks: setup
 	$(BIN)/python -m notebooks.execute
@@ -81,4 +89,4 @@ setup: .venv/dev.stamp
 	@touch $@
 
 clean:
-	rm -rf .venv runs dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv runs dist build site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -28,7 +28,13 @@ def main(chosen: list[str]) -> None:
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     head = f"""# Performance
 
-Written by `make bench` on {machine}; the peer runs in the same process on the same data.
+*Not run here: it takes an hour, and its numbers are of the machine.*
+
+```console
+$ make bench
+```
+
+Written by it on {machine}; the peer runs in the same process on the same data.
 Machines are noisy: read ratios, not seconds.
 """
     tables: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {

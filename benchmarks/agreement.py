@@ -55,8 +55,8 @@ COMPARE_MT = "Published as whole numbers. Left out: RIBES, which we do not have.
 TERCOM = (
     "MultEval calls tercom 0.8.0, our rows are sacreBLEU's; they differ by one edit in all. Run sentence by sentence, "
     "tercom needs one edit less in two of 2,489 and one more in a third: where several shifts save equally many edits, "
-    "the two put the words in different places, and the greedy search goes on from there. Left out, since TER is slow: "
-    "the means over three runs of each system. Left out as well: METEOR, which we do not have."
+    "the two put the words in different places, and the greedy search goes on from there. Left out: METEOR, which we "
+    "do not have."
 )
 PER_EXAMPLE = (
     "Recall, precision and F of each example. The averages that the script prints are means of resamples and are not "
@@ -89,12 +89,12 @@ class Row:
         return abs(ours - theirs)
 
     def cells(self) -> list[str]:
-        found = [[self.difference(*pair) for pair in pairs] for pairs in self.examples]
-        flat = [difference for example in found for difference in example]
+        differences = [[self.difference(*pair) for pair in pairs] for pairs in self.examples]
+        flat = [difference for example in differences for difference in example]
         agree = f"{sum(d <= 1e-9 for d in flat):,}"
-        differing = sum(not all(d <= 1e-9 for d in example) for example in found)
-        if differing and len(found) > 1:
-            agree += f" ({differing:,} of {len(found):,} examples differ)"
+        differing = sum(not all(d <= 1e-9 for d in example) for example in differences)
+        if differing and len(differences) > 1:
+            agree += f" ({differing:,} of {len(differences):,} examples differ)"
         largest = max(flat)
         shown = f"{largest:.0e}" if 0 < largest <= 1e-9 else f"{largest:.6f}".rstrip("0").rstrip(".")
         return [self.set, self.metric, self.tool, f"{len(flat):,}", agree, shown]
@@ -111,8 +111,8 @@ def read(name: str, system: str) -> tuple[list[str], list[list[str]]]:
     """Outputs and references, in the order of the examples."""
     files = (DATA / name / "examples.jsonl", DATA / name / "systems" / f"{system}.jsonl")
     examples, given = ([json.loads(line) for line in file.open(encoding="utf-8")] for file in files)
-    outputs = {one["id"]: one["output"] for one in given}
-    return [outputs[one["id"]] for one in examples], [one["references"] for one in examples]
+    outputs = {row["id"]: row["output"] for row in given}
+    return [outputs[example["id"]] for example in examples], [example["references"] for example in examples]
 
 
 def by_example(streams: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -268,15 +268,17 @@ def captions() -> Iterator[Row]:
         return [(corpus(m, outputs, references)["bleu"] / 100, expected[f"BLEU-{n}"]) for n, m in metrics.items()]
 
     label = "BLEU-1 to 4; tokenize none, smooth none"
-    one = given["clipscore_example"]
+    golden = given["clipscore_example"]
     pairs = [
         pair
         for kind in ("good", "bad")
-        for pair in bleu(one[kind].values(), [one["refs"][key] for key in one[kind]], one[f"expected_{kind}"])
+        for pair in bleu(
+            golden[kind].values(), [golden["refs"][key] for key in golden[kind]], golden[f"expected_{kind}"]
+        )
     ]
     yield Row(name, label, "pycocoevalcap", [pairs], 4, notes=(CAPTIONS,))
-    one = given["nlgeval_example"]
-    pairs = bleu(one["hyps"], by_example(one["refs"]), one["expected"])
+    golden = given["nlgeval_example"]
+    pairs = bleu(golden["hyps"], by_example(golden["refs"]), golden["expected"])
     yield Row(name, label, "nlg-eval", [pairs], 6, notes=(CAPTIONS,))
 
 
@@ -322,6 +324,11 @@ def multeval() -> Iterator[Row]:
             if other in theirs:
                 pairs.append((factor * sum(run[key] for run in runs) / 3, theirs[other]))
     yield Row(name, "BLEU and length ratio, means of three runs; tokenize none, smooth none", "MultEval", [pairs], 1)
+    pairs = []
+    for system, theirs in given["table"].items():
+        runs = [corpus(Ter(), *read(name, f"{system}.opt{i}")) for i in range(3)]
+        pairs.append((sum(run["ter"] for run in runs) / 3, theirs["TER"]))
+    yield Row(name, "TER, means of three runs", "MultEval", [pairs], 1)
     theirs = given["baseline.opt0"]["TER_reg_test_gold"]
     pairs = [(corpus(Ter(), *read(name, "baseline.opt0"))["ter"] / 100, theirs)]
     yield Row(name, "corpus TER; baseline.opt0", "MultEval", [pairs], FULL, notes=(TERCOM,))
@@ -391,8 +398,13 @@ def main() -> None:
     opening = [
         "# Agreement",
         "",
-        "Our lexical metrics beside scores that others published or that the reference tools gave. Written by",
-        "`python -m benchmarks.agreement`, from data in ../shared/data, which is no part of this repository.",
+        "*Not run here: it needs data that is not part of this repository.*",
+        "",
+        "```console",
+        "$ python -m benchmarks.agreement",
+        "```",
+        "",
+        "Our lexical metrics beside scores that others published or that the reference tools gave.",
         "",
         "A value agrees where it has the digits that the tool prints or, where these are nine or more, is within 1e-9.",
         "The largest difference is taken after rounding as the tool does, and without at nine digits or more.",

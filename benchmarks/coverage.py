@@ -20,19 +20,20 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from benchmarks.lexical import SHARED, read
+from harness.inputs.choices import METHODS, TESTS
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
 from harness.stats import intervals
 from harness.stats.comparison import compare
-from harness.stats.estimation import Options as Estimation
-from harness.stats.family import TESTS, Options
-from harness.stats.resampling import Design, Sample, quiet_single_thread, replicates
-from harness.stats.selection import best_of
+from harness.stats.design import Design
+from harness.stats.options import ComparisonOptions, Options
+from harness.stats.resampling import Sample, quiet_single_thread, replicates
 from harness.stats.sequential import ConfidenceSequence
+from harness.stats.winner import best_of
 from harness.types import Array, Metric, RunResult, Signature, Statistics
 
 PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
@@ -77,8 +78,10 @@ def population(folder: str, systems: Sequence[str], scores: Sequence[str]) -> Po
     if where.is_dir():
         examples = read(where / "examples.jsonl")
         references = [e["references"] for e in examples]
-        found = [{row["id"]: row["output"] for row in read(where / "systems" / f"{name}.jsonl")} for name in systems]
-        outputs = [[texts[e["id"]] for e in examples] for texts in found]
+        texts_by_id = [
+            {row["id"]: row["output"] for row in read(where / "systems" / f"{name}.jsonl")} for name in systems
+        ]
+        outputs = [[texts[e["id"]] for e in examples] for texts in texts_by_id]
     else:
         from harness.datasets.embedded import EmbeddedDataset
         from harness.systems.lead import Lead
@@ -99,53 +102,54 @@ def population(folder: str, systems: Sequence[str], scores: Sequence[str]) -> Po
 
 def held(people: Population, n: int, resamples: int, rng: np.random.Generator, seed: int) -> Tally:
     """For each score and method whether the interval of the first system's score holds the truth."""
-    picks, design, found = people.draw(n, rng), Design.of(n), {}
+    picks, design, shares = people.draw(n, rng), Design.of(n), {}
     samples = {score: Sample(MAKE[score](), rows[0, picks], design) for score, rows in people.rows.items()}
     drawn = replicates(list(samples.values()), resamples, seed, "intervals")
     with quiet_single_thread():
         for (score, sample), replicate in zip(samples.items(), drawn, strict=True):
             truth, i = people.truth(score)[0], _place(score)
-            for method in intervals.METHODS:
-                ends, *_ = intervals.bounds(sample, replicate, sample.estimate(), LEVEL, method, seed)
-                found[f"{score} {method}"] = float(ends[0][i] <= truth <= ends[1][i])
-    return found
+            for method in METHODS:
+                options = Options(resamples, LEVEL, method, seed)
+                ends, *_ = intervals.bounds(sample, replicate, sample.estimate(), options)
+                shares[f"{score} {method}"] = float(ends[0][i] <= truth <= ends[1][i])
+    return shares
 
 
 def alarms(people: Population, n: int, resamples: int, rng: np.random.Generator, seed: int) -> Tally:
     """For each score and test whether it rejects, under the null hypothesis and as things are."""
     picks = people.draw(n, rng)
     swap = rng.random(n) < 0.5
-    found: Tally = {}
+    shares: Tally = {}
     for world, mark in (("null", swap), ("real", np.zeros(n, dtype=bool))):
         pair = []
         for system in (0, 1):
             rows = {s: np.where(mark[:, None], r[1 - system, picks], r[system, picks]) for s, r in people.rows.items()}
             pair.append(_run(str(system), rows))
         for test in TESTS:
-            options = Options(test=test, resamples=resamples, seed=seed, level=LEVEL)
-            rows_found = compare([[(pair[0], pair[1])]], options)
-            for row in rows_found:
-                found[f"{row.score} {test} {world}"] = float((row.p_value or 0.0) <= 1 - LEVEL)
+            options = ComparisonOptions(test=test, resamples=resamples, seed=seed, level=LEVEL)
+            compared = compare([[(pair[0], pair[1])]], options)
+            for row in compared:
+                shares[f"{row.score} {test} {world}"] = float((row.p_value or 0.0) <= 1 - LEVEL)
                 if world == "real" and test == "bootstrap":
                     truth = people.truth(row.score)
-                    found[f"{row.score} difference"] = float(row.low <= truth[1] - truth[0] <= row.high)  # type: ignore[operator]
+                    shares[f"{row.score} difference"] = float(row.low <= truth[1] - truth[0] <= row.high)  # type: ignore[operator]
             if world == "null":
-                found[f"any {test} null"] = float(any((row.p_adjusted or 0.0) <= 1 - LEVEL for row in rows_found))
-    return found
+                shares[f"any {test} null"] = float(any((row.p_adjusted or 0.0) <= 1 - LEVEL for row in compared))
+    return shares
 
 
 def _run(name: str, rows: Mapping[str, Array]) -> RunResult:
     n = len(next(iter(rows.values())))
     statistics = {s: Statistics(MAKE[s](), r, Signature({}, {}), "") for s, r in rows.items()}
-    table = pd.DataFrame({"id": np.arange(n).astype(str), "repeat": np.zeros(n, dtype=int)})
-    return RunResult(name, "simulated", "simulated", name, {}, statistics, table, 0)
+    table = pa.table({"id": np.arange(n).astype(str), "repeat": np.zeros(n, dtype=int)})
+    return RunResult(name, "simulated", "simulated", name, {}, statistics, lambda: table, 0)
 
 
 def clustered(people: Population, n: int, resamples: int, rng: np.random.Generator, seed: int, size: int = 10) -> Tally:
     """Whether intervals by example and by cluster hold the truth, where `size` neighbours are drawn together."""
     starts = rng.integers(0, people.size // size, n // size) * size
     picks = (starts[:, None] + np.arange(size)).ravel()
-    found = {}
+    shares = {}
     whole = slice(0, people.size // size * size)
     for label, design in (
         ("by example", Design.of(len(picks))),
@@ -158,8 +162,8 @@ def clustered(people: Population, n: int, resamples: int, rng: np.random.Generat
                 i = _place(score)
                 truth = sample.metric.score(people.rows[score][0, whole].sum(0))[i]
                 low, high = intervals.interval(replicate, sample.estimate(), LEVEL, "percentile")
-                found[f"{score} {label}"] = float(low[i] <= truth <= high[i])
-    return found
+                shares[f"{score} {label}"] = float(low[i] <= truth <= high[i])
+    return shares
 
 
 def chosen(people: Population, n: int, resamples: int, rng: np.random.Generator, seed: int) -> Tally:
@@ -167,14 +171,14 @@ def chosen(people: Population, n: int, resamples: int, rng: np.random.Generator,
     picks = people.draw(n, rng)
     systems = next(iter(people.rows.values())).shape[0]
     runs = [_run(str(i), {s: rows[i, picks] for s, rows in people.rows.items()}) for i in range(systems)]
-    found = {}
-    for best in best_of(runs, Estimation(resamples, LEVEL, seed=seed)):
+    tally = {}
+    for best in best_of(runs, Options(resamples, LEVEL, seed=seed)):
         truth = people.truth(best.score)[int(best.system)]
-        found[f"{best.score} held"] = float(best.low <= truth <= best.high)
-        found[f"{best.score} held, corrected"] = float(best.corrected_low <= truth <= best.corrected_high)
-        found[f"{best.score} off"] = best.estimate - truth
-        found[f"{best.score} off, corrected"] = best.corrected - truth
-    return found
+        tally[f"{best.score} held"] = float(best.low <= truth <= best.high)
+        tally[f"{best.score} held, corrected"] = float(best.corrected_low <= truth <= best.corrected_high)
+        tally[f"{best.score} off"] = best.estimate - truth
+        tally[f"{best.score} off, corrected"] = best.corrected - truth
+    return tally
 
 
 def peeked(people: Population, n: int, resamples: int, rng: np.random.Generator, seed: int) -> Tally:
@@ -205,21 +209,23 @@ def _normal(values: Array) -> tuple[float, float]:
 Simulation = Callable[[Population, int, int, np.random.Generator, int], Tally]
 
 
-def average(one: Simulation, people: Population, n: int, simulations: int, resamples: int, first: int = 0) -> Tally:
+def average(
+    simulation: Simulation, people: Population, n: int, simulations: int, resamples: int, first: int = 0
+) -> Tally:
     """The mean of each number over simulations, each with its own seed."""
     sums: dict[str, float] = defaultdict(float)
     for seed in range(first, first + simulations):
         rng = np.random.default_rng([seed, n])
-        for name, value in one(people, n, resamples, rng, seed).items():
+        for name, value in simulation(people, n, resamples, rng, seed).items():
             sums[name] += value
     return {name: total / simulations for name, total in sums.items()}
 
 
-def spread_out(one: Simulation, people: Population, n: int) -> Tally:
+def spread_out(simulation: Simulation, people: Population, n: int) -> Tally:
     """The same on all cores."""
     cores = os.cpu_count() or 1
     share = SIMULATIONS // cores
-    work = partial(average, one, people, n, share, RESAMPLES)
+    work = partial(average, simulation, people, n, share, RESAMPLES)
     with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("spawn")) as pool:
         parts = list(pool.map(work, range(0, share * cores, share)))
     return {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
@@ -239,12 +245,12 @@ def tables() -> Iterator[str]:
     yield f"Population: {people.name}, {people.size:,} examples; {SIMULATIONS:,} samples a cell,"
     yield f"{RESAMPLES:,} resamples each. Monte Carlo error (one standard error): {errors}."
     yield from ("", "### Coverage of 95 % intervals of a score, %", "")
-    yield f"| score | n | {' | '.join(intervals.METHODS)} |"
-    yield f"| --- | ---: |{' ---: |' * len(intervals.METHODS)}"
+    yield f"| score | n | {' | '.join(METHODS)} |"
+    yield f"| --- | ---: |{' ---: |' * len(METHODS)}"
     cells = {n: spread_out(held, people, n) for n in SIZES}
     for score in people.rows:
         for n in SIZES:
-            shares = [percent(cells[n][f"{score} {method}"]) for method in intervals.METHODS]
+            shares = [percent(cells[n][f"{score} {method}"]) for method in METHODS]
             yield f"| {score} | {n:,} | {' | '.join(shares)} |"
     yield from ("", "### Tests at 5 %: false alarms and power, %", "")
     yield "| score | n | bootstrap: alarms | power | randomisation: alarms | power | interval of the difference holds |"
@@ -264,9 +270,9 @@ def tables() -> Iterator[str]:
     yield "Ten neighbouring sentences of a talk are drawn together."
     yield from ("", "| score | n | by example | by cluster |", "| --- | ---: | ---: | ---: |")
     for n in (400, 1600):
-        found = spread_out(clustered, people, n)
+        tally = spread_out(clustered, people, n)
         for score in people.rows:
-            shown = [percent(found[f"{score} {label}"]) for label in ("by example", "by cluster")]
+            shown = [percent(tally[f"{score} {label}"]) for label in ("by example", "by cluster")]
             yield f"| {score} | {n:,} | {' | '.join(shown)} |"
     systems = sorted(p.stem for p in (SHARED / "wmt22_de-en" / "systems").glob("*.jsonl")) or list("123456789")
     many = population("wmt22_de-en", systems, ("bleu", "rougeL"))
@@ -275,17 +281,17 @@ def tables() -> Iterator[str]:
     yield from ("", "| score | n | off | coverage, % | off, corrected | coverage, corrected, % |")
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for n in (25, 100, 400):
-        found = spread_out(chosen, many, n)
+        tally = spread_out(chosen, many, n)
         for score in many.rows:
-            off, fixed = (f"{found[f'{score} {name}']:+.4f}" for name in ("off", "off, corrected"))
-            before, after = (percent(found[f"{score} {name}"]) for name in ("held", "held, corrected"))
+            off, fixed = (f"{tally[f'{score} {name}']:+.4f}" for name in ("off", "off, corrected"))
+            before, after = (percent(tally[f"{score} {name}"]) for name in ("held", "held, corrected"))
             yield f"| {score} | {n:,} | {off} | {before} | {fixed} | {after} |"
     yield from ("", "### Looking after every 25 examples: bounds for mean ROUGE-L ever wrong, %", "")
     yield "| up to n | repeated 95 % intervals | confidence sequence | its width, in widths of the interval at n |"
     yield "| ---: | ---: | ---: | ---: |"
     for n in SIZES[1:]:
-        found = spread_out(peeked, people, n)
-        yield f"| {n:,} | {percent(found['repeated'])} | {percent(found['sequence'])} | {found['width']:.2f} |"
+        tally = spread_out(peeked, people, n)
+        yield f"| {n:,} | {percent(tally['repeated'])} | {percent(tally['sequence'])} | {tally['width']:.2f} |"
 
 
 def main() -> None:

@@ -19,7 +19,8 @@ from typing import Any
 from benchmarks.lexical import clock
 from harness import load_run
 from harness.datasets.embedded import EmbeddedDataset
-from harness.models import package_folder, quiet
+from harness.inputs.model_files import package_folder
+from harness.inputs.pretrained import quiet
 
 EXAMPLES, NEW, BUDGET, ROUNDS = 500, 24, 4096, 1
 LOOP = Path(__file__).parent / "transformers_loop.py"

@@ -25,12 +25,12 @@ def pairs(name: str, field: str) -> tuple[list[str], list[list[str]], np.ndarray
     folder = SHARED / name
     references = {e["id"]: e["references"] for e in read(folder / "examples.jsonl")}
     human = {(row["id"], row["system"]): row[field] for row in read(folder / "human.jsonl")}
-    found = []
+    judged = []
     for path in sorted((folder / "systems").glob("*.jsonl")):
         for row in read(path):
             if (row["id"], path.stem) in human:
-                found.append((row["output"], references[row["id"]], human[row["id"], path.stem], row["id"]))
-    outputs, refs, scores, ids = zip(*found, strict=True)
+                judged.append((row["output"], references[row["id"]], human[row["id"], path.stem], row["id"]))
+    outputs, refs, scores, ids = zip(*judged, strict=True)
     return list(outputs), list(refs), np.array(scores), np.unique(ids, return_inverse=True)[1]
 
 

@@ -13,12 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import harness
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf, ChrfPlusPlus
 from harness.metrics.nist import Nist
@@ -29,12 +31,15 @@ from harness.types import Metric
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 SETS = {"TED": ("comparemt_ted_detok", "sys1"), "WMT": ("wmt22_de-en", "Online-A")}
 PAIRS, PEER_PAIRS = 100_000, 20_000
+CALLED = {"TER": ("ter", 2_000), "NIST": ("nist", 4_000)}
+"""What a user calls, and on how many distinct pairs: as many as the peer gets through in a while."""
 METRICS: dict[str, Callable[[], Metric]] = {
     "BLEU, 13a": Bleu,
     "ROUGE-1/2/L/Lsum, stemmed": lambda: Rouge(stemmer=True),
     "chrF": Chrf,
     "chrF++": ChrfPlusPlus,
     "NIST": Nist,
+    "TER": Ter,
 }
 Pairs = tuple[list[str], list[str]]
 
@@ -58,13 +63,13 @@ def zipf(n: int) -> Pairs:
 
 def data(n: int = PAIRS, sets: int = 2) -> dict[str, Pairs]:
     """The sets of ../shared/data where they are there, else generated text; each repeated to n pairs."""
-    found = {}
+    pairs = {}
     for name, (folder, system) in list(SETS.items())[:sets]:
         if (SHARED / folder).is_dir():
             examples = read(SHARED / folder / "examples.jsonl")
-            outputs = {one["id"]: one["output"] for one in read(SHARED / folder / "systems" / f"{system}.jsonl")}
-            found[name] = repeated([outputs[e["id"]] for e in examples], [e["references"][0] for e in examples], n)
-    return found or {"Zipf": zipf(n)}
+            outputs = {row["id"]: row["output"] for row in read(SHARED / folder / "systems" / f"{system}.jsonl")}
+            pairs[name] = repeated([outputs[e["id"]] for e in examples], [e["references"][0] for e in examples], n)
+    return pairs or {"Zipf": zipf(n)}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -135,8 +140,8 @@ def child(*arguments: str, **environment: str) -> dict[str, Any]:
     """What this module prints when it is called with these arguments in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.lexical", *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
 # ---------------------------------------------------------------- tables
@@ -152,16 +157,35 @@ def speed() -> Iterator[str]:
             metric = make()
             ours(metric, (given[0][:100], given[1][:100]))  # compiled, or loaded
             mine = clock(lambda metric=metric, given=given: ours(metric, given), 5)  # type: ignore[misc]
-            few = pairs[0][:PEER_PAIRS], pairs[1][:PEER_PAIRS]
-            other = clock(lambda name=name, few=few: theirs(name, few), 1) * PAIRS / PEER_PAIRS  # type: ignore[misc]
-            peer = peers.get(name, "sacrebleu 2.6.0")
+            step = 50 if name == "TER" else PAIRS // PEER_PAIRS
+            few = pairs[0][: PAIRS // step], pairs[1][: PAIRS // step]
+            other = clock(lambda name=name, few=few: theirs(name, few), 1) * step  # type: ignore[misc]
+            peer = peers.get(name, "sacrebleu 2.6.0") + (f", {PAIRS // step:,} pairs" if name == "TER" else "")
             yield f"| {label} | {name} | {mine:.2f} | {PAIRS / mine:,.0f} | {peer} | {other:.1f} | {other / mine:.0f} |"
-        few = pairs[0][:300], pairs[1][:300]
-        mine, other = clock(lambda few=few: ours(Ter(), wrapped(few)), 1), clock(lambda few=few: theirs("TER", few), 1)  # type: ignore[misc]
-        yield (
-            f"| {label} | TER, 300 pairs | {mine:.2f} | {300 / mine:,.0f} | sacrebleu 2.6.0 | {other:.1f} "
-            f"| {other / mine:.1f} |"
-        )
+
+
+def called() -> Iterator[str]:
+    """One call of what a user calls beside the same scores by the peer, in this process, no text twice."""
+    yield "| data | call | pairs | ours, s | of processor | peer, s | of processor | ratio | of processor |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for label, pairs in data().items():
+        distinct = list(dict.fromkeys(zip(*pairs, strict=True)))
+        for name, (metric, n) in CALLED.items():
+            outputs, references = map(list, zip(*distinct[:n], strict=True))
+            evaluate = partial(harness.evaluate, metrics=[metric], resamples=0)
+            evaluate(outputs[:100], references[:100])  # compiled, or loaded
+            mine = both_clocks(partial(evaluate, outputs, references))
+            other = both_clocks(partial(theirs, name, (outputs, references)))
+            seconds = " | ".join(f"{value:.2f}" for value in (*mine, *other))
+            ratios = " | ".join(f"{peer / own:.0f}" for peer, own in zip(other, mine, strict=True))
+            yield f"| {label} | `evaluate(…, metrics=['{metric}'])` | {len(outputs):,} | {seconds} | {ratios} |"
+
+
+def both_clocks(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of wall time and of processor time."""
+    wall, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - processor
 
 
 def growth() -> Iterator[str]:
@@ -174,21 +198,21 @@ def growth() -> Iterator[str]:
         yield _grown(f"{name}, streamed", 10_000_000, child("stream", name, str(10_000_000)))
 
 
-def _grown(name: str, n: int, found: dict[str, Any]) -> str:
-    rate = n / found["seconds"]
-    return f"| {name} | {n:,} | {found['seconds']:.2f} | {rate:,.0f} | {found['peak']:.0f} | {found['before']:.0f} |"
+def _grown(name: str, n: int, run: dict[str, Any]) -> str:
+    rate = n / run["seconds"]
+    return f"| {name} | {n:,} | {run['seconds']:.2f} | {rate:,.0f} | {run['peak']:.0f} | {run['before']:.0f} |"
 
 
 def cold_start() -> Iterator[str]:
     """First use ever, then from the cache; what Numba itself takes to load is in both."""
     yield "| 100 pairs in a new process | first use ever, s | afterwards, s |"
     yield "| --- | ---: | ---: |"
-    for name in ("BLEU, 13a", "ROUGE-1/2/L/Lsum, stemmed", "chrF", "all of them"):
+    for name in ("BLEU, 13a", "ROUGE-1/2/L/Lsum, stemmed", "chrF", "NIST", "TER", "all of them"):
         tries = []
         for _ in range(3):
             with tempfile.TemporaryDirectory() as folder:
                 tries.append([child("cold", name, NUMBA_CACHE_DIR=folder) for _ in range(2)])
-        first, second = (min((one[i] for one in tries), key=lambda found: found["seconds"]) for i in range(2))
+        first, second = (min((times[i] for times in tries), key=lambda cold: cold["seconds"]) for i in range(2))
         yield f"| {name} | {first['seconds']:.2f} | {second['seconds']:.2f} |"
     yield f"| of it Numba's own import and start | {first['numba']:.2f} | {second['numba']:.2f} |"
 
@@ -202,8 +226,8 @@ def beside_numpy() -> Iterator[str]:
     n = 20_000
     tokens = tokenizer("13a")([*outputs[:n], *references[:n]])
     first = np.arange(n, 2 * n + 1)
-    found = [columns.overlap(tokens, np.arange(n), first, 4)[0], sorted_overlap(tokens, n, 4)]
-    if not np.array_equal(*found):
+    counts = [columns.overlap(tokens, np.arange(n), first, 4)[0], sorted_overlap(tokens, n, 4)]
+    if not np.array_equal(*counts):
         raise SystemExit("the two counts differ")
     kernel = clock(lambda: columns.overlap(tokens, np.arange(n), first, 4), 3)
     other = clock(lambda: sorted_overlap(tokens, n, 4), 3)
@@ -280,16 +304,21 @@ def _cold(name: str) -> dict[str, float]:
 
 
 def main(what: str, name: str, *n: str) -> None:
-    found = _cold(name) if what == "cold" else _measured(name, int(n[0]), what == "stream")
-    print(json.dumps(found))
+    measured = _cold(name) if what == "cold" else _measured(name, int(n[0]), what == "stream")
+    print(json.dumps(measured))
 
 
 def tables() -> Iterator[str]:
     yield (
         f"Statistics and score of each of {PAIRS:,} pairs, and the corpus score; the peer does `sentence_score` for "
-        f"each pair and `corpus_score`, on {PEER_PAIRS:,} of them, its time scaled up.\n"
+        f"each pair and `corpus_score`, on {PEER_PAIRS:,} of them or as many as are named, its time scaled up.\n"
     )
     yield from speed()
+    yield (
+        "\nOne call of `harness.evaluate`, no resamples, beside the same scores by sacreBLEU (corpus and sentences) "
+        "and NLTK (corpus only); no text twice, one process, wall time and processor time of all threads.\n"
+    )
+    yield from called()
     yield "\nCost grows with the number of pairs. Streamed: chunk by chunk, keeping only the sums.\n"
     yield from growth()
 

@@ -10,24 +10,26 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 import harness
 from benchmarks.agreement import DATA, read
 from benchmarks.coverage import PAGE
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
+from harness.stats.design import Design
 from harness.stats.intervals import scores, spread
-from harness.stats.resampling import Design, Sample, replicates
+from harness.stats.options import Options
+from harness.stats.resampling import Sample, replicates
 from harness.types import Array, Metric, RunResult, Signature, Statistics
 
 Row = tuple[str, str, str]
 
 
 def run(name: str, metric: Metric, rows: Array, ids: list[int], repeats: list[int]) -> RunResult:
-    table = pd.DataFrame({"id": [str(i) for i in ids], "repeat": repeats})
+    table = pa.table({"id": [str(i) for i in ids], "repeat": repeats})
     statistics = {metric.name: Statistics(metric, rows, Signature({}, {}), "")}
-    return RunResult(name, "data", "data", name, {}, statistics, table, 0)
+    return RunResult(name, "data", "data", name, {}, statistics, lambda: table, 0)
 
 
 def multeval() -> Iterator[Row]:
@@ -48,8 +50,8 @@ def multeval() -> Iterator[Row]:
     for system, note in (("sys1", ""), ("sys2", " (identical to the baseline)")):
         for some, unit in ((apart, "outputs swapped one by one, as MultEval does"), (runs, "by sentence")):
             row = harness.compare([some["baseline"], some[system]], test="randomization", resamples=10_000)[0]
-            what = f"MultEval: approximate randomisation of BLEU, {system}{note}, {unit}"
-            yield what, f"p = {golden[system]['BLEU_p']:.2f}", f"p = {row.p_value:.4f}"
+            label = f"MultEval: approximate randomisation of BLEU, {system}{note}, {unit}"
+            yield label, f"p = {golden[system]['BLEU_p']:.2f}", f"p = {row.p_value:.4f}"
 
 
 def means() -> Iterator[Row]:
@@ -69,19 +71,19 @@ def means() -> Iterator[Row]:
     yield "the same, paired bootstrap", "", f"p = {row.p_value:.4f}"
     boot = golden["r_boot_ci_mean"]
     for method in ("basic", "percentile", "BCa"):
-        one = [Statistics(metric, statistics(np.array(boot["x"])), Signature({}, {}), "")]
-        found = scores(one, resamples=1_000_000, method=method.lower())["rouge1"]
+        sample = [Statistics(metric, statistics(np.array(boot["x"])), Signature({}, {}), "")]
+        estimated = scores(sample, None, Options(1_000_000, method=method.lower()))["rouge1"]
         low, high = boot["expected"][method]
-        yield f"R boot.ci, {method}", f"[{low}, {high}]", f"[{found.low:.2f}, {found.high:.2f}]"
+        yield f"R boot.ci, {method}", f"[{low}, {high}]", f"[{estimated.low:.2f}, {estimated.high:.2f}]"
     small = golden["google_rouge_bootstrap_small"]
     rows = np.column_stack([np.array(small["scores_P_R_F"]), np.ones(3)])
     by_column = rows[:, [2, 0, 1, 3]]  # F, precision, recall, count
-    found_small = scores([Statistics(metric, by_column, Signature({}, {}), "")], resamples=100_000, level=0.9)
+    small_scores = scores([Statistics(metric, by_column, Signature({}, {}), "")], None, Options(100_000, 0.9))
     for score, key in (("rouge1", "F"), ("rouge1.precision", "P"), ("rouge1.recall", "R")):
         low, _, high = small["confidence_0.9_low_mid_high"][key]
-        one_score = found_small[score]
-        what = f"rouge-score, 90 % percentile bootstrap of three items, {key}"
-        yield what, f"[{low:.4f}, {high:.4f}]", f"[{one_score.low:.4f}, {one_score.high:.4f}]"
+        interval = small_scores[score]
+        label = f"rouge-score, 90 % percentile bootstrap of three items, {key}"
+        yield label, f"[{low:.4f}, {high:.4f}]", f"[{interval.low:.4f}, {interval.high:.4f}]"
 
 
 def main() -> None:

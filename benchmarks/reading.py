@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 
 from benchmarks.lexical import _peak
-from harness import files, runner
 from harness.datasets.file import FileDataset
 from harness.datasets.selection import Selection
 from harness.datasets.text import TextDataset
+from harness.inputs import files
+from harness.run.reading import dataset_key
 from harness.systems.predictions import Predictions
-from harness.types import nothing
 
 MANY, SOME, RUN = 10_000_000, 1_000_000, 100_000
 SELECTIONS: dict[str, dict[str, Any]] = {
@@ -50,7 +50,10 @@ def write(path: Path, n: int) -> None:
         with open(path, "w", newline="") as text:
             writer = csv.writer(text)
             writer.writerow(row(0))
-            writer.writerows([one["id"], one["source"], one["references"][0], one["doc"]] for one in map(row, range(n)))
+            writer.writerows(
+                [example["id"], example["source"], example["references"][0], example["doc"]]
+                for example in map(row, range(n))
+            )
     elif path.suffix == ".parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -87,11 +90,11 @@ def streaming(folder: Path) -> Iterator[str]:
         if not path.exists():
             write(path, n)
         command = [sys.executable, "-m", "benchmarks.reading", str(path), selection]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         ((name, value), *_) = SELECTIONS[selection].items()
         yield (
-            f"| {n:,} | {suffix} | `{name}={value}` | {found['chosen']:,} | {found['seconds']:.1f} | "
-            f"{n / found['seconds']:,.0f} | {found['peak']:.0f} | {found['before']:.0f} |"
+            f"| {n:,} | {suffix} | `{name}={value}` | {answer['chosen']:,} | {answer['seconds']:.1f} | "
+            f"{n / answer['seconds']:,.0f} | {answer['peak']:.0f} | {answer['before']:.0f} |"
         )
 
 
@@ -102,7 +105,8 @@ def costs(folder: Path) -> Iterator[str]:
         b"".join(orjson.dumps({"id": f"ex-{i}", "output": row(i)["source"]}) + b"\n" for i in range(RUN))
     )
     lines = path.read_bytes().splitlines()
-    examples, ids = runner.read_examples(FileDataset(str(path)), None, True, nothing)
+    examples = list(FileDataset(str(path)).examples())
+    ids = [example.id for example in examples]
 
     def drained(rows: Iterator[Any]) -> None:
         for _ in rows:
@@ -113,7 +117,7 @@ def costs(folder: Path) -> Iterator[str]:
         "JSON parsed by orjson": lambda: drained(map(orjson.loads, lines)),
         "rows with their places": lambda: drained(files.read_rows(path, "data")),
         "examples": lambda: drained(FileDataset(str(path)).examples()),
-        "the data's key": lambda: runner.dataset_key(examples),
+        "the data's key": lambda: dataset_key(examples),
         "outputs of `system=predictions`, aligned": lambda: Predictions(str(outputs)).align(ids),
     }
     yield f"| {RUN:,} rows | seconds |"

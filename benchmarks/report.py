@@ -46,14 +46,14 @@ def made_runs(n: int) -> list[Any]:
     runs = []
     for name, share in SYSTEMS.items():
         outputs = [
-            " ".join(w if chance.random() > share else words(chance, 1, vocabulary, weights) for w in one[0].split())
-            for one in references
+            " ".join(w if chance.random() > share else words(chance, 1, vocabulary, weights) for w in texts[0].split())
+            for texts in references
         ]
         run = harness.evaluate(outputs, references, "lexical", sources=sources, resamples=1000, name=name)
         frame = run.examples.assign(
             domain=[("news", "law", "chat", "science")[i % 4] for i in range(n)], year=[1990 + i % 35 for i in range(n)]
         )
-        runs.append(replace(run, examples=frame, dataset="made up", dataset_key="made up"))
+        runs.append(replace(run.with_examples(frame), dataset="made up", dataset_key="made up"))
     return runs
 
 
@@ -114,7 +114,7 @@ def measured(path: Path, rounds: int = 7) -> dict[str, Any]:
 
 def child(folder: str) -> None:
     """In a process of its own, so that its memory and imports are its own."""
-    from harness.reports import write_report
+    from harness import write_report
 
     runs = made_runs(EXAMPLES)
     path = Path(folder) / "report.html"
@@ -131,7 +131,7 @@ def tables() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "benchmarks.report", folder]
         made = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
-        found = measured(Path(folder) / "report.html")
+        timings = measured(Path(folder) / "report.html")
     yield (
         f"The page of {EXAMPLES:,} examples by {len(SYSTEMS)} systems (sources of about {SOURCE} words, two references "
         f"and each output of about {REFERENCE}; BLEU and ROUGE), in Chromium:"
@@ -141,9 +141,9 @@ def tables() -> Iterator[str]:
     yield "| --- | ---: | ---: |"
     yield f"| writing the file, 1,000 resamples | {made['seconds']:.1f} s | |"
     yield f"| its size | {made['size'] / 1e6:.1f} MB | 25 MB |"
-    yield f"| first paint | {found['paint']:.0f} ms | 2,000 ms |"
-    yield f"| all examples there | {found['ready']:.0f} ms | |"
-    for name, milliseconds in found["acts"].items():
+    yield f"| first paint | {timings['paint']:.0f} ms | 2,000 ms |"
+    yield f"| all examples there | {timings['ready']:.0f} ms | |"
+    for name, milliseconds in timings["acts"].items():
         yield f"| {name} | {milliseconds:.0f} ms | {'200 ms' if name != 'next example' else ''} |"
 
 

@@ -14,43 +14,39 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import sacrebleu
 import scipy.stats
 
 import harness
 from benchmarks.lexical import clock, data, zipf
 from harness.metrics.rouge import Rouge
-from harness.metrics.ter import Ter
 from harness.stats.intervals import scores
+from harness.stats.options import Options
 from harness.types import Metric, RunResult, Signature, Statistics
 
 EXAMPLES, RESAMPLES, PEER_RESAMPLES = 10_000, 10_000, 500
-SUITE = ("bleu", "chrf", "chrfpp", "rouge", "nist", "exact_match", "token_f1")
+SUITE = ("bleu", "chrf", "chrfpp", "rouge", "nist", "exact_match", "token_f1", "ter")
 
 
 def suite() -> tuple[list[Statistics], list[str], list[str]]:
-    """Rows of the lexical suite on real text where that is there; TER's, slow to compute, of the first 500 pairs again
-    and again."""
+    """Rows of the lexical suite on real text where that is there."""
     outputs, references = next(iter(data(EXAMPLES, 1).values()))
     run = harness.evaluate(outputs, references, list(SUITE), resamples=0)
-    ter = Ter()
-    first = ter.statistics(outputs[:500], [[r] for r in references[:500]], [None] * 500)
-    rows = np.tile(first, (EXAMPLES // 500, 1))
-    return [*run.statistics.values(), Statistics(ter, rows, Signature({}, {}), "")], outputs, references
+    return list(run.statistics.values()), outputs, references
 
 
 def against_sacrebleu(statistics: list[Statistics], outputs: list[str], references: list[str]) -> Iterator[str]:
     """Resampling alone: both sides have the statistics of every segment before the clock starts."""
-    ours = clock(lambda: scores(statistics, resamples=RESAMPLES), 3)
-    names = [name for one in statistics for name in one.metric.score_names]
+    ours = clock(lambda: scores(statistics, None, Options(RESAMPLES)), 3)
+    names = [name for part in statistics for name in part.metric.score_names]
     yield f"| all {len(names)} scores of the lexical suite | {ours:.2f} | | | |"
     theirs = sum(_their_bootstrap(metric, outputs, references) for metric in (sacrebleu.BLEU(), sacrebleu.CHRF()))
     theirs += _their_bootstrap(sacrebleu.TER(), outputs[:500] * (EXAMPLES // 500), references[:500] * (EXAMPLES // 500))
     peer = f"sacrebleu {sacrebleu.__version__}: BLEU, chrF, TER only"
     yield f"| the same | {ours:.2f} | {peer} | {theirs:.1f} | {theirs / ours:.0f} |"
-    three = [one for one in statistics if one.metric.name in ("bleu", "chrf", "ter")]
-    alone = clock(lambda: scores(three, resamples=RESAMPLES), 3)
+    three = [part for part in statistics if part.metric.name in ("bleu", "chrf", "ter")]
+    alone = clock(lambda: scores(three, None, Options(RESAMPLES)), 3)
     yield f"| BLEU, chrF and TER with their sub-scores | {alone:.2f} | the same | {theirs:.1f} | {theirs / alone:.0f} |"
 
 
@@ -63,9 +59,11 @@ def _their_bootstrap(metric: Any, outputs: list[str], references: list[str]) -> 
 
 
 def against_scipy(statistics: list[Statistics]) -> Iterator[str]:
-    means = [one for one in statistics if one.metric.averaged]
-    ours = clock(lambda: scores(means, resamples=RESAMPLES, method="bca"), 3)
-    columns = [one.metric.score_examples(one.rows)[:, i] for one in means for i in range(len(one.metric.score_names))]
+    means = [part for part in statistics if part.metric.averaged]
+    ours = clock(lambda: scores(means, None, Options(RESAMPLES, method="bca")), 3)
+    columns = [
+        part.metric.score_examples(part.rows)[:, i] for part in means for i in range(len(part.metric.score_names))
+    ]
     what = f"BCa of the {len(columns)} scores that are means"
     for batch, how in ((None, "as it is called by default"), (50, "with batch=50")):
         theirs = _their_bca(columns[0], batch) * len(columns)
@@ -84,18 +82,18 @@ def stored_runs(n: int, systems: int) -> list[RunResult]:
     """Runs as they are read back: ROUGE and BLEU rows of real text, shuffled a little for each system."""
     outputs, references = next(iter(data(n, 1).values()))
     base = harness.evaluate(outputs, references, ["bleu", "rouge"], resamples=0)
-    table = pd.DataFrame({"id": [str(i) for i in range(n)], "repeat": 0})
+    table = pa.table({"id": [str(i) for i in range(n)], "repeat": [0] * n})
     rng = np.random.default_rng(0)
     runs = []
     for i in range(systems):
         keep = rng.random(n) < 0.9
         statistics = {
             name: Statistics(
-                one.metric, np.where(keep[:, None], one.rows, one.rows[rng.permutation(n)]), one.signature, ""
+                part.metric, np.where(keep[:, None], part.rows, part.rows[rng.permutation(n)]), part.signature, ""
             )
-            for name, one in base.statistics.items()
+            for name, part in base.statistics.items()
         }
-        runs.append(RunResult(f"s{i}", "data", "data", f"s{i}", {}, statistics, table, 0))
+        runs.append(RunResult(f"s{i}", "data", "data", f"s{i}", {}, statistics, lambda: table, 0))
     return runs
 
 
@@ -131,7 +129,7 @@ def large() -> None:
         ),
     ]
     start = time.perf_counter()
-    scores(statistics, resamples=RESAMPLES)
+    scores(statistics, None, Options(RESAMPLES))
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"seconds": seconds, "peak": peak}))
@@ -142,18 +140,18 @@ def tables() -> Iterator[str]:
     asked = subprocess.run(
         [sys.executable, "-m", "benchmarks.resampling", "large"], capture_output=True, text=True, check=True
     )
-    found = json.loads(asked.stdout)
+    measured = json.loads(asked.stdout)
     statistics, outputs, references = suite()
     yield f"{RESAMPLES:,} resamples of {EXAMPLES:,} examples from stored statistics; the peer's time is scaled up from"
     yield f"{PEER_RESAMPLES} resamples (sacrebleu) or one score (scipy)."
     yield from ("", "| what | ours, s | beside | s | ratio |", "| --- | ---: | --- | ---: | ---: |")
-    scores(statistics, resamples=100)  # compiled
+    scores(statistics, None, Options(100))  # compiled
     yield from against_sacrebleu(statistics, outputs, references)
     yield from against_scipy(statistics)
     yield from paired()
     yield from all_pairs()
-    what = f"1,000,000 examples, BLEU and ROUGE-1, 2, L (peak memory {found['peak']:,.0f} MiB)"
-    yield f"| {what} | {found['seconds']:.0f} | | | |"
+    what = f"1,000,000 examples, BLEU and ROUGE-1, 2, L (peak memory {measured['peak']:,.0f} MiB)"
+    yield f"| {what} | {measured['seconds']:.0f} | | | |"
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["large"]:

@@ -51,10 +51,10 @@ def measured(client: Callable[[int], None]) -> float:
         client(port)
         connection = http.client.HTTPConnection("127.0.0.1", port)
         connection.request("POST", "/measured", b"")
-        found = json.loads(connection.getresponse().read())
+        counted = json.loads(connection.getresponse().read())
         connection.close()
-    assert found["requests"] == REQUESTS
-    return float(found["requests"] / found["seconds"])
+    assert counted["requests"] == REQUESTS
+    return float(counted["requests"] / counted["seconds"])
 
 
 @contextmanager

@@ -18,7 +18,7 @@ def tables() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder, inside(Path(folder)):
         resume.write(Path(folder))
         evaluated(Path(folder))
-        from harness.store.folder import read
+        from harness.store.finished import read
         from harness.tracking.mlflow import MlflowTracker
 
         imports = clock(lambda: __import__("mlflow.tracking.client"), 1)
@@ -48,7 +48,7 @@ def tables() -> Iterator[str]:
 
 def evaluated(folder: Path) -> None:
     """The run folder `out`, nothing logged."""
-    from harness.cli import main
+    from harness.cli.main import main
 
     suite = "metrics=[bleu,chrf,chrfpp,ter,nist,rouge,exact_match,token_f1]"
     data = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=outputs.jsonl")
@@ -69,7 +69,7 @@ def by_mlflow(uri: str, experiment: str, folder: Path) -> float:
 
     scores = json.loads((folder / "scores.json").read_text())["scores"]
     config = json.loads((folder / "manifest.json").read_text())["config"]
-    from harness.files import flat
+    from harness.inputs.files import flat
 
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)

@@ -15,19 +15,13 @@ __all__ = [
     "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "plot", "power", "rankings",
     "runs", "table", "write_report",
 ]  # fmt: skip
-_PLACES = {
-    "HarnessError": "types", "Metric": "types", "plot": "figures", "rankings": "stats.ranking",
-    "runs": "listing", "table": "tables", "write_report": "reports",
-}  # fmt: skip
+_PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
 """Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
-    from harness.api import best, compare, evaluate, load_run, power
-    from harness.figures import plot
-    from harness.listing import runs
-    from harness.reports import write_report
+    from harness.analysis.catalog import runs
+    from harness.api import best, compare, evaluate, load_run, plot, power, table, write_report
     from harness.stats.ranking import rankings
-    from harness.tables import table
     from harness.types import HarnessError, Metric
 
 
@@ -38,3 +32,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(importlib.import_module(f"harness.{_PLACES.get(name, 'api')}"), name)
     raise AttributeError(f"module 'harness' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,11 +1,12 @@
 """Between system and metrics: what is done to an output before it is scored. The raw output is kept beside it.
 
-Changing it never generates again. The steps run in this order, each off by default:
+Changing it generates nothing again. The steps run in this order, each off by default:
 
 1. `reasoning`: blocks of these tags are removed, `<think>…</think>`; a block that was cut off before its end goes to
    the end of the text, one whose start stood in the prompt goes from its beginning.
 2. `extract`: a regular expression; its first group (or whole match) is the answer, of the last match where
-   `which=last`. A dot matches no line end; `(?s)` at the start of the pattern lets it.
+   `which=last`. A dot matches no line end; `(?s)` at the start of the pattern lets it. An output for which it takes
+   longer than `time_limit` seconds is a failed example.
 3. `normalize`: a Unicode normal form, NFC, NFD, NFKC or NFKD.
 4. `lowercase`.
 5. `strip`: white space at both ends.
@@ -20,7 +21,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from harness.types import HarnessError, Output
+from harness.inputs.expressions import SECONDS, Expression, TooSlow
+from harness.types import HarnessError, Output, check_choice
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
@@ -35,32 +37,34 @@ class Postprocess:
         normalize: str | None = None,
         lowercase: bool = False,
         strip: bool = False,
+        time_limit: float = SECONDS,
     ) -> None:
         """`no_match`: an output without a match is failed (excluded and counted), kept whole, or made empty."""
         if isinstance(reasoning, str):
             reasoning = [reasoning]
-        _one_of("which", which, ("first", "last"))
-        _one_of("no_match", no_match, ("fail", "keep", "empty"))
+        check_choice("postprocess.which", which, ("first", "last"))
+        check_choice("postprocess.no_match", no_match, ("fail", "keep", "empty"))
         if normalize is not None:
-            _one_of("normalize", normalize, FORMS)
-        try:
-            self.pattern = re.compile(extract) if extract is not None else None
-        except re.error as error:
-            raise HarnessError(f"postprocess.extract={extract!r} is not a regular expression: {error}") from None
-        self.tags = list(reasoning)
+            check_choice("postprocess.normalize", normalize, FORMS)
+        if not time_limit > 0:
+            raise HarnessError(f"postprocess.time_limit={time_limit}; expected seconds, more than 0")
+        self.extract = None if extract is None else Expression(extract, f"postprocess.extract={extract!r}", time_limit)
+        self.tags = [_Tag(tag) for tag in reasoning]
         self.which, self.no_match = which, no_match
         self.form, self.lowercase, self.strip = normalize, lowercase, strip
 
     def __call__(self, text: str) -> Output:
         for tag in self.tags:
-            text = _without(text, tag)
-        if self.pattern is not None:
-            matches = list(self.pattern.finditer(text))
-            if matches:
-                match = matches[0 if self.which == "first" else -1]
-                text = (match.group(1) if self.pattern.groups else match.group(0)) or ""
+            text = tag.without(text)
+        if self.extract is not None:
+            try:
+                answer = self.extract.first(text) if self.which == "first" else self.extract.last(text)
+            except TooSlow as error:
+                return Output(None, str(error))
+            if answer is not None:
+                text = answer
             elif self.no_match == "fail":
-                return Output(None, f"postprocess: no match for {self.pattern.pattern!r}")
+                return Output(None, f"postprocess: no match for {self.extract.pattern!r}")
             elif self.no_match == "empty":
                 text = ""
         if self.form:
@@ -70,14 +74,22 @@ class Postprocess:
         return Output(text.strip() if self.strip else text)
 
 
-def _without(text: str, tag: str) -> str:
-    start, end = re.escape(f"<{tag}>"), re.escape(f"</{tag}>")
-    flags = re.DOTALL | re.IGNORECASE
-    text = re.sub(f"^((?!{start}).)*?{end}", "", text, flags=flags)  # the block began in the prompt
-    text = re.sub(f"{start}.*?{end}", "", text, flags=flags)
-    return re.sub(f"{start}.*$", "", text, flags=flags)  # a block that was cut off
+class _Tag:
+    """A tag around reasoning; in time linear in the text, whatever stands in it."""
 
+    def __init__(self, name: str) -> None:
+        self.start = re.compile(re.escape(f"<{name}>"), re.IGNORECASE)
+        self.end = re.compile(re.escape(f"</{name}>"), re.IGNORECASE)
 
-def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise HarnessError(f"postprocess.{option}={value}; expected one of {', '.join(allowed)}")
+    def without(self, text: str) -> str:
+        """The text without its blocks."""
+        place, parts = 0, []
+        start, end = self.start.search(text), self.end.search(text)
+        if end and (start is None or end.start() < start.start()):  # the block began in the prompt
+            place = end.end()
+        while (start := self.start.search(text, place)) and (end := self.end.search(text, start.end())):
+            parts.append(text[place : start.start()])
+            place = end.end()
+        text = "".join([*parts, text[place:]])
+        start = self.start.search(text)  # a block that was cut off
+        return text[: start.start()] if start else text

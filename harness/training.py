@@ -5,28 +5,30 @@ With transformers' Trainer, a callback evaluates at every checkpoint (or every N
     trainer = Trainer(model, ..., processing_class=tokenizer)
     trainer.add_callback(HarnessCallback("dev.jsonl", ["bleu", "chrf"], max_new_tokens=32))
 
-In a loop of one's own, a function does:
+In a training loop of your own, call a function:
 
     evaluate_checkpoint(model, tokenizer, "dev.jsonl", ["bleu", "chrf"], step=500, max_new_tokens=32)
 
 MLflow then draws each score by step while training goes on, with `<name>/ci_low` and `<name>/ci_high` as its band. The
-training itself is left alone: no random number of its is drawn, and the model is in training mode again afterwards.
+training itself is left alone: none of its random numbers is drawn, and the model is in training mode again afterwards.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import api
 from harness.datasets.file import FileDataset
 from harness.postprocess import Postprocess
+from harness.run.config import Choice, chosen_metrics
+from harness.run.memory import evaluate_examples
+from harness.run.scoring import Answers
+from harness.stats.options import Options
 from harness.systems.huggingface import HuggingFace
-from harness.types import Dataset, Example, HarnessError, Metric, Output, RunResult
+from harness.types import Dataset, Example, HarnessError, Output, RunResult
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Data = str | Path | Dataset | Sequence[Example] | Sequence[Mapping[str, Any]]
-Metrics = Sequence[str | Mapping[str, Any] | Metric] | str
+Metrics = Sequence[Choice] | Choice
 
 
 def evaluate_checkpoint(
@@ -72,25 +74,16 @@ def evaluate_checkpoint(
     try:
         for batch in system.plan(examples):
             for i, output in zip(batch, system.generate([examples[i] for i in batch]), strict=True):
-                made[i] = output if postprocess is None or output.text is None else postprocess(output.text)
+                made[i] = output
     finally:
         model.train(training)
-    kept = [i for i, output in enumerate(made) if output.text is not None]
-    if not kept:
-        raise HarnessError(f"step {step}: all {len(made)} examples failed, the first with: {made[0].error}")
-    result = api.evaluate(
-        outputs=[made[i].text or "" for i in kept],
-        references=[list(examples[i].references) for i in kept],
-        sources=[examples[i].source for i in kept],
-        ids=[examples[i].id for i in kept],
-        clusters=[examples[i].metadata[cluster] for i in kept] if cluster else None,
-        metrics=metrics,
-        resamples=resamples,
-        level=level,
-        seed=seed,
-        name=f"step-{step}",
-    )
-    result = replace(result, failed=len(made) - len(kept))
+    answers = Answers.of(examples, made, postprocess)
+    if len(answers.failed) == len(made):
+        raise HarnessError(
+            f"step {step}: all {len(made)} examples failed, the first with: {answers.processed[0].error}"
+        )
+    estimation = Options(resamples, level, seed=seed)
+    result = evaluate_examples(answers, chosen_metrics(metrics), estimation, f"step-{step}", cluster)
     if track:
         from harness.tracking.mlflow import log_to_active_run
 
@@ -106,7 +99,7 @@ def _examples(dataset: Data) -> list[Example]:
         return list(FileDataset(str(dataset)).examples())
     if hasattr(dataset, "examples"):
         return list(dataset.examples())
-    from harness.rows import examples_of
+    from harness.inputs.rows import examples_of
 
     rows = [row for row in dataset if not isinstance(row, Example)]
     if not rows:
@@ -122,14 +115,14 @@ def _callback() -> type[Any]:
     class HarnessCallback(TrainerCallback):  # type: ignore[misc]  # transformers has no types here
         """Evaluates the model at every checkpoint that the Trainer saves, or every `every` steps.
 
-        What it found is in `results`, by step. The other arguments are those of `evaluate_checkpoint`.
+        The scores are in `results`, by step. The other arguments are those of `evaluate_checkpoint`.
         """
 
         def __init__(
             self, dataset: Data, metrics: Metrics = "lexical", every: int | None = None, **options: Any
         ) -> None:
             if every is not None and every < 1:
-                raise HarnessError(f"every={every}; expected at least 1, or None: at every checkpoint")
+                raise HarnessError(f"every={every}; expected at least 1, or None for every checkpoint")
             self.examples, self.metrics, self.every = _examples(dataset), metrics, every
             self.options = {"cluster": getattr(dataset, "cluster", None), **options}
             self.results: dict[int, RunResult] = {}

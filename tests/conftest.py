@@ -33,7 +33,7 @@ class Called:
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
     """`harness ARGUMENTS…` called in an empty folder, in this process."""
-    from harness.cli import main
+    from harness.cli.main import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["harness"])

@@ -34,14 +34,14 @@ def test_metrics_by_name_options_and_object() -> None:
     assert set(result.statistics) == {"bleu", "rouge"}
     assert result.scores["rougeL"].low is None
     assert set(harness.evaluate(GOOD, REFERENCES, "lexical", resamples=0).statistics) == {"bleu", "rouge"}
-    one = harness.evaluate(GOOD, REFERENCES, {"bleu": {"tokenize": "char"}}, resamples=0)
-    assert "tok:char" in one.scores["bleu"].signature
+    by_character = harness.evaluate(GOOD, REFERENCES, {"bleu": {"tokenize": "char"}}, resamples=0)
+    assert "tok:char" in by_character.scores["bleu"].signature
     assert set(harness.evaluate(GOOD, REFERENCES, Rouge(["rougeL"]), resamples=0).statistics) == {"rouge"}
 
 
 def test_one_reference_as_a_string_and_null_references() -> None:
-    one = harness.evaluate(["a b"], ["a b"], ["rouge"], resamples=0)
-    assert one.scores["rougeL"].estimate == 1
+    single = harness.evaluate(["a b"], ["a b"], ["rouge"], resamples=0)
+    assert single.scores["rougeL"].estimate == 1
     two = harness.evaluate(["a b"], [["x", None, "a b"]], ["rouge"], resamples=0)  # type: ignore[list-item]
     assert two.scores["rougeL"].estimate == 1
 
@@ -53,7 +53,7 @@ def test_one_reference_as_a_string_and_null_references() -> None:
         ({"outputs": ["a"], "references": []}, "references has 0 items; expected 1, one for each output"),
         ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 items; expected 2"),
         ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string"),
-        ({"outputs": "ab", "references": ["a", "b"]}, "outputs and references are one string; expected a list"),
+        ({"outputs": "ab", "references": ["a", "b"]}, "outputs or references is a string; expected a list"),
         (
             {"outputs": ["a"], "references": ["a"], "sources": ["\ud800"]},
             r"sources\[0\]: 'source' holds a lone surrogate",
@@ -117,7 +117,7 @@ def test_runs_are_grouped_by_data(files: Path, cli: Callable[..., Called]) -> No
     with pytest.raises(harness.HarnessError, match="different data"):
         harness.compare(runs[:3], baseline="dev-bad")
     other, base = (harness.evaluate(outputs, REFERENCES, ["bleu"]) for outputs in (BAD, GOOD))
-    with pytest.raises(harness.HarnessError, match="no run of the baseline's name 'outputs' or system 'outputs'"):
+    with pytest.raises(harness.HarnessError, match="has the baseline's name 'outputs' or system 'outputs'"):
         harness.compare([*runs, other], baseline=base)
     with pytest.raises(harness.HarnessError, match="one run given; expected a list"):
         harness.compare("dev-good")
@@ -148,6 +148,11 @@ def test_estimates_of_a_comparison_are_of_the_shared_examples() -> None:
     a.statistics["rouge"].rows[0] = np.nan
     row = harness.compare([a, b], resamples=100)[0]
     assert row.system_estimate - row.baseline_estimate == pytest.approx(row.difference)  # type: ignore[operator]
+
+
+def test_only_public_names_are_shown() -> None:
+    assert dir(harness) == sorted(harness.__all__)
+    assert all(getattr(harness, name) is not None for name in dir(harness))
 
 
 def test_unknown_attribute() -> None:

@@ -1,19 +1,17 @@
-"""Evaluation inside a training run: a real Trainer on a tiny model, a real MLflow store; and the demonstration, shortened."""
+"""Evaluation inside a training run: a real Trainer on a tiny model, a real MLflow store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from datetime import date
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import training
-from harness.demo import dates
 from harness.postprocess import Postprocess
 from harness.types import Example, HarnessError
-from tests.conftest import Called, write_jsonl
+from tests.conftest import write_jsonl
 from tests.systems import tiny
 from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
@@ -100,30 +98,30 @@ def test_the_function_takes_data_of_every_kind(folder: Path, tmp_path: Path, cap
     path = write_jsonl(tmp_path / "dev.jsonl", ROWS)
     examples = [Example(row["id"], row["source"], tuple(row["references"])) for row in ROWS]
     options = {"max_new_tokens": 4, "resamples": 0, "track": False}
-    found = [
+    results = [
         training.evaluate_checkpoint(model, tokenizer, data, ["chrf"], 7, **options)
         for data in (str(path), path, FileDataset(str(path)), ROWS, examples)
     ]
-    assert len({result.scores["chrf"].estimate for result in found}) == 1
+    assert len({result.scores["chrf"].estimate for result in results}) == 1
     assert not model.training
     clustered = FileDataset(str(path), cluster="topic")
     wide = training.evaluate_checkpoint(model, tokenizer, clustered, ["chrf"], 7, **options)
-    assert wide.cluster == "cluster"
-    assert wide.examples["cluster"].tolist() == ["a", "b", "a", "b", "a"]
-    outputs = found[0].examples["output"].tolist()
+    assert wide.cluster == "topic"
+    assert wide.examples["topic"].tolist() == ["a", "b", "a", "b", "a"]
+    outputs = results[0].examples["output"].tolist()
     first = outputs[0].split()[0]
     result = training.evaluate_checkpoint(
         model, tokenizer, ROWS, "exact_match", 7, postprocess=Postprocess(extract=f"^{first} "), max_new_tokens=4
     )
-    assert len(result.examples) == sum(output.startswith(f"{first} ") for output in outputs)
+    assert result.examples["error"].isna().sum() == sum(output.startswith(f"{first} ") for output in outputs)
     assert "there is no active MLflow run: step 7 is not logged; expected mlflow.start_run() before" in caplog.text
-    assert result.failed + len(result.examples) == 5
+    assert result.failed == result.examples["error"].notna().sum() and len(result.examples) == 5
     with pytest.raises(HarnessError, match="step 7: all 5 examples failed, the first with: "):
         training.evaluate_checkpoint(model, tokenizer, ROWS, "exact_match", 7, postprocess=Postprocess(extract="no"))
 
 
 def test_what_is_wrong_is_said(folder: Path) -> None:
-    with pytest.raises(HarnessError, match="every=0; expected at least 1, or None: at every checkpoint"):
+    with pytest.raises(HarnessError, match="every=0; expected at least 1, or None for every checkpoint"):
         training.HarnessCallback(ROWS, every=0)
     for option in ({"repeats": 2, "do_sample": True}, {"device": "cpu"}):
         with pytest.raises(HarnessError, match="repeats=2; expected 1|device=cpu with a model in memory"):
@@ -137,45 +135,3 @@ def test_what_is_wrong_is_said(folder: Path) -> None:
     state.is_world_process_zero = False
     callback.on_save(None, state, None, model=None)
     assert callback.results == {}
-
-
-# ---------------------------------------------------------------- the demonstration
-
-
-def test_dates_in_words() -> None:
-    for day, words in (
-        (date(2024, 3, 5), "the fifth of march two thousand twenty-four"),
-        (date(1999, 12, 31), "the thirty-first of december one thousand nine hundred ninety-nine"),
-        (date(1012, 8, 12), "the twelfth of august one thousand twelve"),
-        (date(2000, 1, 20), "the twentieth of january two thousand"),
-    ):
-        assert dates.in_words(day) == words
-        ids = dates.tokenizer()(words)["input_ids"]
-        assert dates.tokenizer().decode(ids, skip_special_tokens=True) == words
-    assert dates.tokenizer().tokenize("2024-03-05") == list("2024-03-05")
-    train, test = dates.examples(50, 20)
-    assert not {row["id"] for row in train} & {row["id"] for row in test}
-
-
-def test_the_demonstration_shortened(
-    tmp_path: Path, cli: Callable[..., Called], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A model of a few seconds: its curve rises from the first checkpoint to the last, and MLflow has its steps."""
-    from mlflow import MlflowClient
-
-    monkeypatch.setattr(dates, "TRAIN", 500)
-    monkeypatch.setattr(dates, "TEST", 40)
-    dates.train(Path("runs/dates"), steps=100, width=32, batch=32, rate=3e-3)
-    called = cli("run", "experiment=checkpoints", "stats.resamples=200")
-    assert called.code == 0, called.err
-    assert "harness compare runs/checkpoints/test-dates-step-20-" in called.out
-    store = MlflowClient(f"sqlite:///{tmp_path}/runs/mlflow.db")
-    runs = store.search_runs([store.get_experiment_by_name("checkpoints").experiment_id])
-    (curve,) = [run for run in runs if "harness.series" in run.data.tags]
-    chrf = history(store, curve.info.run_id, "chrf")
-    assert list(chrf) == [20, 40, 60, 80, 100]
-    assert chrf[100] > chrf[20] + 10
-    low, high = (history(store, curve.info.run_id, f"chrf/{bound}") for bound in ("ci_low", "ci_high"))
-    assert all(low[step] < chrf[step] < high[step] for step in chrf)
-    dates.main(["runs/dates"])  # nothing is trained twice
-    assert len(list(Path("runs/dates").glob("checkpoint-*"))) == 5

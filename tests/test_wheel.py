@@ -44,16 +44,16 @@ def installed(wheel: Path, folder: Path) -> Path:
     (own,) = site.glob("harness-*.dist-info")
     todo, done = [(Distribution.at(own), frozenset[str]())], set[tuple[str, frozenset[str]]]()
     while todo:
-        found, extras = todo.pop()
-        for needed in map(Requirement, found.requires or []):
+        package, extras = todo.pop()
+        for needed in map(Requirement, package.requires or []):
             wanted = needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras))
             key = needed.name, frozenset(needed.extras)
             if wanted and key not in done:
                 done.add(key)
                 todo.append((distribution(needed.name), key[1]))
-        for part in {file.parts[0] for file in found.files or [] if file.parts[0] != ".."}:
+        for part in {file.parts[0] for file in package.files or [] if file.parts[0] != ".."}:
             if not (site / part).exists():
-                (site / part).symlink_to(Path(str(found.locate_file(part))))
+                (site / part).symlink_to(Path(str(package.locate_file(part))))
     return folder / "bin" / "python"
 
 
@@ -66,7 +66,6 @@ def test_installed_it_works_from_any_folder(wheel: Path, files: Path) -> None:
         "from harness.types import Output, System\n"
         "class Shout(System):\n"
         "    name = 'shout'\n"
-        "    def key(self): return None\n"
         "    def generate(self, batch): return [Output(e.source.upper()) for e in batch]\n"
     )
     (here / "my" / "system" / "shout.yaml").write_text("_target_: shout.Shout\n")

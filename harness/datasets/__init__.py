@@ -1,1 +1,1 @@
-"""Data sets: one file a format or source, each yielding `Example`s."""
+"""Data sets: one file per format or source, each yielding `Example`s."""

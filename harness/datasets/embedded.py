@@ -1,6 +1,6 @@
 """`dataset=embedded`: the data set that comes with the package (120 documents, two summaries each).
 
-Its card, with how it was made, stands beside it: harness/data/README.md.
+Its card, which says how it was made, is beside it: harness/data/README.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Fields `id`, `source` and `references` (a list, or one string), every other field kept as metadata. Where the columns
 have other names, or a field is to be put together: `dataset.columns.source=article
-'dataset.columns.references=[summary1,summary2]' 'dataset.columns.id="{{ doc }}-{{ line }}"'` (harness/rows.py).
+'dataset.columns.references=[summary1,summary2]' 'dataset.columns.id="{{ doc }}-{{ line }}"'` (harness/inputs/rows.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness import files
-from harness.rows import Columns, examples_of
+from harness.inputs import files
+from harness.inputs.rows import Columns, examples_of
 from harness.types import Dataset, Example
 
 

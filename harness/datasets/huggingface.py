@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import files
-from harness.rows import Columns, examples_of
+from harness.inputs import files
+from harness.inputs.rows import Columns, examples_of
 from harness.types import Dataset, Example, HarnessError
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -86,7 +86,7 @@ class HuggingFaceDataset(Dataset):
             if self.split not in loaded:
                 raise ValueError(f'Unknown split "{self.split}". Should be one of {list(loaded)}.')
             loaded = loaded[self.split]
-        return loaded, [one["filename"] for one in loaded.cache_files], None
+        return loaded, [file["filename"] for file in loaded.cache_files], None
 
     def _built(self) -> tuple[Any, list[str], str | None]:
         """(rows, the local files they come from, the hub's commit)."""
@@ -98,8 +98,8 @@ class HuggingFaceDataset(Dataset):
         else:
             builder.download_and_prepare()
             loaded = builder.as_dataset(split=self.split)
-        given = builder.config.data_files or {}
-        sources = [str(one) for some in given.values() for one in some]
+        data_files = builder.config.data_files or {}
+        sources = [str(file) for paths in data_files.values() for file in paths]
         commit = builder.hash if builder.repo_id and COMMIT.fullmatch(builder.hash or "") else None
         if COMMIT.fullmatch(self.revision or "") and commit != self.revision:  # offline, datasets takes what is cached
             raise ValueError(f"what is cached is of the revision {commit}, not dataset.revision={self.revision}")

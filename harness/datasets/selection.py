@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from harness.types import Example, HarnessError
+from harness.inputs.templates import Expression, TemplateFault
+from harness.types import Example, HarnessError, check_least
 
 
 class Selection:
@@ -30,8 +31,7 @@ class Selection:
         self, filter: str | None = None, sample: int | None = None, sample_seed: int = 0, shard: str | None = None
     ) -> None:
         self._passes = _condition(filter) if filter is not None else None
-        if sample is not None and sample < 1:
-            raise HarnessError(f"dataset.sample={sample}; expected at least 1")
+        check_least("dataset.sample", sample)
         self._sample, self._seed = sample, sample_seed
         self._shard = _share(shard) if shard is not None else None
 
@@ -52,28 +52,25 @@ class Selection:
             (hashlib.blake2b(seed + example.id.encode(), digest_size=8).digest(), example.id, position, example)
             for position, example in enumerate(examples)
         )
-        chosen = sorted(heapq.nsmallest(size, ranked), key=lambda one: one[2])
+        chosen = sorted(heapq.nsmallest(size, ranked), key=lambda drawn: drawn[2])
         return (example for *_, example in chosen)
 
 
 def _share(shard: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)/(\d+)", shard)
-    if not found or int(found[1]) >= int(found[2]):
-        raise HarnessError(f"dataset.shard={shard}; expected i/n with i from 0 to n - 1, for instance 0/4")
-    return int(found[1]), int(found[2])
+    parts = re.fullmatch(r"(\d{1,18})/(\d{1,18})", shard, re.ASCII)
+    if not parts or int(parts[1]) >= int(parts[2]):
+        raise HarnessError(
+            f"dataset.shard={shard[:60]}; expected i/n with i from 0 to n - 1 and at most 18 digits each, "
+            "for instance 0/4"
+        )
+    return int(parts[1]), int(parts[2])
 
 
 def _condition(expression: str) -> Callable[[Example], bool]:
-    from jinja2 import StrictUndefined, TemplateError, Undefined
-    from jinja2.sandbox import SandboxedEnvironment
-
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
-    environment.globals.clear()
-    environment.globals["len"] = len
     place = f"dataset.filter={expression}"
     try:
-        value_of = environment.compile_expression(expression, undefined_to_none=False)
-    except TemplateError as error:
+        value_of = Expression(expression)
+    except TemplateFault as error:
         raise HarnessError(
             f"{place} is not an expression ({error}); expected for instance domain == 'news' and len(source) < 500"
         ) from None
@@ -88,10 +85,8 @@ def _condition(expression: str) -> Callable[[Example], bool]:
         }
         try:
             value = value_of(fields)
-        except Exception as error:  # whatever the expression's own arithmetic raises
+        except TemplateFault as error:
             raise HarnessError(f"{place} fails on the example {example.id!r} ({error}); {_has(fields)}") from None
-        if isinstance(value, Undefined):
-            raise HarnessError(f"{place} fails on the example {example.id!r} (not a field); {_has(fields)}")
         if not isinstance(value, bool):
             raise HarnessError(
                 f"{place} gives {str(value)[:40]!r} for the example {example.id!r}; expected true or false"

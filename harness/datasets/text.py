@@ -1,6 +1,6 @@
 """`dataset=text 'dataset.references=[ref0.txt,ref1.txt]' dataset.source=src.txt`: line-aligned plain text.
 
-One example a line, ids are line numbers from 1; the source is optional.
+One example per line, ids are line numbers from 1; the source is optional.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness import files
+from harness.inputs import files
 from harness.types import Dataset, Example, HarnessError
 
 
@@ -29,11 +29,11 @@ class TextDataset(Dataset):
 
 def aligned(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Line by line of several files, after a check that they have the same number of lines."""
-    what = "a text file of data set lines"
-    lengths = [files.count_lines(path, what) for path in paths]
+    expected = "a text file of data set lines"
+    lengths = [files.count_lines(path, expected) for path in paths]
     for path, length in zip(paths, lengths, strict=True):
         if length != lengths[0]:
             raise HarnessError(
                 f"{path} has {length} lines, {paths[0]} has {lengths[0]}; expected the same number in each"
             )
-    yield from zip(*(files.stream_lines(path, what) for path in paths), strict=True)
+    yield from zip(*(files.stream_lines(path, expected) for path in paths), strict=True)

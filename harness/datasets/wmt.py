@@ -2,7 +2,7 @@
 
 sacreBLEU downloads the set on first use and keeps it in ~/.sacrebleu (or the folder that the environment variable
 SACREBLEU names); `sacrebleu --list` names all sets. Source and references are those that `sacrebleu -t` scores against,
-one example a line, ids are line numbers from 1. What sacreBLEU knows of a line's document is metadata: `docid`,
+one example per line, ids are line numbers from 1. What sacreBLEU knows of a line's document is metadata: `docid`,
 `origlang`, `genre`, `domain`, so that `dataset.cluster=docid` resamples documents and
 `'dataset.filter="origlang == \\"de\\""'` keeps what was written in German.
 """
@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness import files
 from harness.datasets.text import aligned
+from harness.inputs import files
 from harness.types import Dataset, Example, HarnessError
 
 METADATA = ("docid", "origlang", "genre", "domain")
@@ -52,16 +52,16 @@ class WmtDataset(Dataset):
         from sacrebleu.dataset import DATASETS
         from sacrebleu.utils import SACREBLEU_DIR
 
-        found = _known(DATASETS, self.testset, "dataset.testset")
-        _known(found.langpairs, self.langpair, f"dataset.langpair of {self.testset}")
+        testset = _known(DATASETS, self.testset, "dataset.testset")
+        _known(testset.langpairs, self.langpair, f"dataset.langpair of {self.testset}")
         logging.getLogger("sacrebleu").setLevel(logging.ERROR)
         try:
-            fields = dict(zip(found.fieldnames(self.langpair), found.get_files(self.langpair), strict=True))
-            source, references = found.get_source_file(self.langpair), found.get_reference_files(self.langpair)
+            fields = dict(zip(testset.fieldnames(self.langpair), testset.get_files(self.langpair), strict=True))
+            source, references = testset.get_source_file(self.langpair), testset.get_reference_files(self.langpair)
         except (Exception, SystemExit) as error:  # sacreBLEU exits where a checksum is wrong
             reason = str(error) if isinstance(error, Exception) else "the download is damaged, see above"
             raise HarnessError(
-                f"{self.testset} {self.langpair} cannot be had ({reason}); expected a network on first use, or "
+                f"{self.testset} {self.langpair} is not available ({reason}); expected a network on first use, or "
                 f"sacreBLEU's files of the set in {SACREBLEU_DIR} (the environment variable SACREBLEU names another)"
             ) from None
         return source, references, {name: fields[name] for name in METADATA if name in fields}

@@ -1,1 +1,1 @@
-"""Metrics: one file a metric, each turning examples into rows of summable statistics."""
+"""Metrics: one file per metric, each turning examples into rows of summable statistics."""

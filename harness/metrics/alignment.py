@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.inputs.pretrained import Pretrained
 from harness.metrics.encoder import Encoded
-from harness.metrics.models import Pretrained
 from harness.types import Alignment, Array
 
 Span = tuple[int, int]
@@ -29,7 +29,7 @@ def aligned(
     reference: int,
 ) -> Alignment:
     """The greedy matches of an output and a reference from `similar` (output tokens, reference tokens)."""
-    (ours, mine), (theirs, other) = (_readable(pretrained, *one) for one in zip(texts, encoded, strict=True))
+    (ours, mine), (theirs, other) = (_readable(pretrained, *pair) for pair in zip(texts, encoded, strict=True))
     return Alignment(
         reference=reference,
         output_tokens=ours,
@@ -52,15 +52,15 @@ def _readable(pretrained: Pretrained, text: str, encoded: Encoded) -> tuple[tupl
     spans: list[Span] = [(0, 0)] * len(ids)
     read: list[str | None] = [None] * len(ids)
     if tokenizer.is_fast:  # others do not know where in the text a token stands
-        found = tokenizer(
+        tokenized = tokenizer(
             text.strip(),
             truncation=encoded.cut,
             max_length=len(ids) if encoded.cut else None,
             return_offsets_mapping=True,
             verbose=False,
         )
-        if found["input_ids"] == ids:
-            spans, read = pieces(text, found["offset_mapping"], len(text) - len(text.lstrip()))
+        if tokenized["input_ids"] == ids:
+            spans, read = pieces(text, tokenized["offset_mapping"], len(text) - len(text.lstrip()))
     return tuple(piece or name for piece, name in zip(read, names, strict=True)), tuple(spans)
 
 

@@ -16,23 +16,25 @@ transformers encoder goes by folder or hub name.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.files import digest
+from harness.inputs.files import digest
+from harness.inputs.model_files import package_folder
+from harness.inputs.pretrained import MINILM, PACKAGED, Pretrained
 from harness.metrics.alignment import aligned
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
-from harness.metrics.models import MINILM, Pretrained
-from harness.types import Alignment, Array, HarnessError, Metric
+from harness.metrics.means import harmonic, means
+from harness.types import Alignment, Array, HarnessError, Metric, check_least
 
 log = logging.getLogger(__name__)
 REFERENCES = {"best": "best-f", "independent": "independent-max"}
@@ -43,8 +45,13 @@ CHUNK_TOKENS = 100_000
 
 class BertScore(Metric):
     name = "bertscore"
+    title = "BERTScore"
+    aligns = True
     version = 2
     averaged = True
+    plain = (
+        "layer", "all_layers", "idf", "references", "max_length", "batch_tokens", "device", "dtype",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,22 +70,43 @@ class BertScore(Metric):
         trust_remote_code: bool = False,
     ) -> None:
         """`layer`: None is bert-score's choice for the model, or three quarters of the depth. `rescale`: a language of
-        bert-score's baselines, or a file of one's own."""
+        bert-score's baselines, or a file of your own."""
         if references not in REFERENCES:
             raise HarnessError(f"metrics.bertscore.references={references}; expected {' or '.join(REFERENCES)}")
         for option, value in (("batch_tokens", batch_tokens), ("max_length", max_length)):
-            if value is not None and value < 1:
-                raise HarnessError(f"metrics.bertscore.{option}={value}; expected at least 1")
+            check_least(f"metrics.bertscore.{option}", value)
         self.layer, self.all_layers, self.idf, self.rescale = layer, all_layers, idf, rescale
         self.references, self.max_length, self.batch_tokens = references, max_length, batch_tokens
         self.pretrained = Pretrained(
-            model, "metrics.bertscore.model", revision, dtype, device, pickle, trust_remote_code
+            model,
+            "metrics.bertscore.model",
+            revision=revision,
+            dtype=dtype,
+            device=device,
+            pickle=pickle,
+            trust_remote_code=trust_remote_code,
         )
-        layers = [f"bertscore.layer{i}" for i in range(self._depth + 1)] if all_layers else []
+        self._name_layers(self._depth + 1 if all_layers else 0)
+        self._weights: Idf | None = None
+
+    def _name_layers(self, number: int) -> None:
+        layers = [f"bertscore.layer{i}" for i in range(number)]
         self._triples = [name + part for name in ("bertscore", *layers) for part in PARTS]
         self.score_names = (*self._triples, "bertscore.truncated")
         self.columns = (*self._triples, "truncated", "count")
-        self._weights: Idf | None = None
+
+    @classmethod
+    def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> BertScore:
+        """The columns say how many layers there are, so the model is not asked. Words are matched by a model that
+        comes inside a package, whose weights are checked, and by no other."""
+        kept = {option: value for option, value in options.items() if option in cls.plain}
+        metric = cls(**{**kept, "all_layers": False})
+        metric.all_layers = bool(kept.get("all_layers"))
+        if metric.all_layers:
+            metric._name_layers(len(columns) // len(PARTS) - 1)  # the columns beside the layers': one triple and two
+        named = [options.get(option) for option in ("revision", "pickle", "trust_remote_code")]
+        metric.aligns = options.get("model", MINILM) in PACKAGED and not any(named)
+        return metric
 
     # ------------------------------------------------------------ identity, without torch
 
@@ -103,30 +131,30 @@ class BertScore(Metric):
             return None
         path = Path(self.rescale).expanduser()
         if not path.is_file():
-            spec = importlib.util.find_spec("bert_score")
-            if spec is None or not spec.submodule_search_locations:
+            package = package_folder("bert_score")
+            if package is None:
                 raise HarnessError(
-                    f"metrics.bertscore.rescale={self.rescale} is no file, and bert-score, which has baselines by "
+                    f"metrics.bertscore.rescale={self.rescale} is not a file, and bert-score, which has baselines by "
                     "language, is not installed; expected a .tsv of LAYER,P,R,F, or that package "
                     "(pip install --no-deps bert-score==0.3.13)"
                 )
-            folder = Path(spec.submodule_search_locations[0]) / "rescale_baseline"
-            name = self.pretrained.model if self.pretrained.folder is None else Path(self.pretrained.model).name
+            folder = package / "rescale_baseline"
+            name = self.pretrained.model if self.pretrained.location is None else Path(self.pretrained.model).name
             path = folder / self.rescale / f"{name}.tsv"
             if not path.is_file():
-                there = sorted(str(p.parent.relative_to(folder)) for p in folder.rglob(f"{Path(name).name}.tsv"))
+                languages = sorted(str(p.parent.relative_to(folder)) for p in folder.rglob(f"{Path(name).name}.tsv"))
                 raise HarnessError(
                     f"metrics.bertscore.rescale={self.rescale}: bert-score has no baseline for {name} there; expected "
-                    f"a language it has one for ({', '.join(there) or 'none'}), or a file of your own"
+                    f"a language it has one for ({', '.join(languages) or 'none'}), or a file of your own"
                 )
         with open(path, newline="") as handle:
             rows = list(csv.reader(handle))[1:]
         try:
-            found = np.array([[float(x) for x in row[1:4]] for row in rows])
-            found[self._depth if self.all_layers else self._layer, 2]
+            baseline = np.array([[float(x) for x in row[1:4]] for row in rows])
+            baseline[self._depth if self.all_layers else self._layer, 2]
         except (ValueError, IndexError) as error:
             raise HarnessError(f"{path}: {error}; expected LAYER,P,R,F and a line for each layer from 0 on") from None
-        return found
+        return baseline
 
     def definition(self) -> dict[str, str]:
         baseline = self._baseline
@@ -173,10 +201,10 @@ class BertScore(Metric):
             pairs = [(outputs[i], reference) for i in chunk for reference in references[i]]
             matched = self._matched(list(dict.fromkeys(pairs)))
             for i in chunk:
-                found = [matched[outputs[i], reference] for reference in references[i]]
-                triples = np.array([one[:-1].reshape(-1, 3) for one in found])  # (refs, layers, 3)
+                matches = [matched[outputs[i], reference] for reference in references[i]]
+                triples = np.array([match[:-1].reshape(-1, 3) for match in matches])  # (refs, layers, 3)
                 rows[i, : len(self._triples)] = self._chosen(triples).ravel()
-                rows[i, -2] = max(one[-1] for one in found)
+                rows[i, -2] = max(match[-1] for match in matches)
                 cut += int(rows[i, -2])
             self.advance(len(chunk))
         if cut:
@@ -189,7 +217,7 @@ class BertScore(Metric):
     def _matched(self, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], Array]:
         """Of each output and reference the triples of all layers and whether a text was cut, from the store if kept."""
         source, store = self.pretrained, self.arrays
-        own = [self.name, self.version, source.weights, self._layer, self.all_layers, source.dtype, self.max_length]
+        own = [self.name, self.version, source.fingerprint, self._layer, self.all_layers, source.dtype, self.max_length]
         keys = {pair: digest([*own, self.context, pair]) for pair in pairs} if store is not None else {}
         kept = store.get(list(keys.values())) if store is not None else {}
         known = {pair: np.frombuffer(kept[key]) for pair, key in keys.items() if key in kept}
@@ -212,9 +240,7 @@ class BertScore(Metric):
         similar = _similar(output, reference)
         precision = np.atleast_1d(similar.max(-1).astype(np.float64) @ (ours / ours.sum()))
         recall = np.atleast_1d(similar.max(-2).astype(np.float64) @ (theirs / theirs.sum()))
-        total = precision + recall
-        f = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)
-        triples = np.stack([f, precision, recall], axis=-1)
+        triples = np.stack([harmonic(precision, recall), precision, recall], axis=-1)
         return np.concatenate([triples[[self._layer]], triples]) if self.all_layers else triples
 
     def _token_weights(self, text: Encoded) -> Array:
@@ -235,7 +261,7 @@ class BertScore(Metric):
     def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None]:
         """Of the reference of the highest F1, by the chosen layer. Texts that the store has need no model."""
         self._check_fitted()
-        found: list[Alignment | None] = [None] * len(outputs)
+        alignments: list[Alignment | None] = [None] * len(outputs)
         for chunk in chunks(outputs, references, CHUNK_TOKENS):
             pairs = [(outputs[i], reference) for i in chunk for reference in references[i]]
             matched = self._matched(list(dict.fromkeys(pairs)))
@@ -249,12 +275,11 @@ class BertScore(Metric):
                 weights = self._token_weights(both[0]), self._token_weights(both[1])
                 if weights[0].any() and weights[1].any():
                     similar = _similar(*both)[self._layer] if self.all_layers else _similar(*both)
-                    found[i] = aligned(self.pretrained, texts[i], both, similar, weights, best[i])
-        return found
+                    alignments[i] = aligned(self.pretrained, texts[i], both, similar, weights, best[i])
+        return alignments
 
     def score(self, sums: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return sums[..., :-1] / sums[..., -1:]
+        return means(sums)
 
 
 def _similar(output: Encoded, reference: Encoded) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ import numpy as np
 from harness.metrics import columns
 from harness.metrics.columns import Texts
 from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
-from harness.types import Array, HarnessError, Metric
+from harness.types import Array, HarnessError, Metric, check_choice
 
 SMOOTHING = ("exp", "floor", "add-k", "none")
 SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}  # Chen and Cherry 2014, as in sacreBLEU
@@ -28,6 +28,10 @@ SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}  # Chen and Cherry 2014, as in sa
 
 class Bleu(Metric):
     name = "bleu"
+    title = "BLEU"
+    digits = 2
+    counts = ("bleu.sys_len", "bleu.ref_len")
+    plain = ("tokenize", "lowercase", "smooth_method", "smooth_value", "max_order", "effective_order", "weights")
 
     def __init__(
         self,
@@ -40,8 +44,7 @@ class Bleu(Metric):
         weights: Sequence[float] | None = None,
     ) -> None:
         """`weights`: of each order in the geometric mean; None is all the same, as in sacreBLEU."""
-        if smooth_method not in SMOOTHING:
-            raise HarnessError(f"metrics.bleu.smooth_method={smooth_method}; expected one of {', '.join(SMOOTHING)}")
+        check_choice("metrics.bleu.smooth_method", smooth_method, SMOOTHING)
         if smooth_value is not None and smooth_method not in SMOOTH_DEFAULTS:
             raise HarnessError(
                 f"metrics.bleu.smooth_value={smooth_value} with smooth_method={smooth_method}, which has none; "
@@ -53,7 +56,7 @@ class Bleu(Metric):
             raise HarnessError(f"metrics.bleu.max_order={max_order}; expected 1 to 9")
         if weights is not None and (len(weights) != max_order or min(weights) < 0 or not any(weights)):
             raise HarnessError(
-                f"metrics.bleu.weights={list(weights)}; expected {max_order} numbers from 0 on, not all 0, "
+                f"metrics.bleu.weights={list(weights)}; expected {max_order} numbers of 0 or more, not all 0, "
                 f"one for each order (metrics.bleu.max_order={max_order})"
             )
         self.tokenize, self.lowercase = tokenize, lowercase
@@ -65,9 +68,9 @@ class Bleu(Metric):
         self.columns = (
             "sys_len",
             "ref_len",
-            *(f"{what}{n}" for what in ("correct", "total", "reference") for n in orders),
+            *(f"{count}{n}" for count in ("correct", "total", "reference") for n in orders),
         )
-        ngrams = (f"bleu.{what}{n}" for what in "pr" for n in orders)
+        ngrams = (f"bleu.{letter}{n}" for letter in "pr" for n in orders)
         self.score_names = ("bleu", *ngrams, "bleu.bp", "bleu.ratio", "bleu.sys_len", "bleu.ref_len")
 
     @cached_property
@@ -140,6 +143,9 @@ class Bleu(Metric):
         lengths = [np.stack([penalty, ratio, sys_len, ref_len], axis=-1)]
         scores = np.concatenate([bleu[..., None], precisions, recalls, *lengths], axis=-1)
         return np.where(np.isnan(sums[..., :1]), np.nan, scores)
+
+    def digits_of(self, score: str) -> int:
+        return 4 if score in ("bleu.bp", "bleu.ratio") else super().digits_of(score)  # of 1, where BLEU is of 100
 
     def definition(self) -> dict[str, str]:
         smooth = self.smooth_method + ("" if self.smooth_value is None else f"[{self.smooth_value:.2f}]")

@@ -22,11 +22,16 @@ from harness.metrics.columns import Texts
 from harness.metrics.tokenizers import chrf_words, lowered, white_space
 from harness.types import Array, HarnessError, Metric
 
+MOST = 100
+"""Of orders and beta: beyond all use, and a run folder that asks for a billion costs nothing."""
 _EPSILON = 1e-16  # chrF++.py's, Moses' and NLTK's too
 
 
 class Chrf(Metric):
     name = "chrf"
+    title = "chrF"
+    digits = 2
+    plain = ("char_order", "word_order", "beta", "lowercase", "whitespace", "eps_smoothing")
 
     def __init__(
         self,
@@ -41,14 +46,14 @@ class Chrf(Metric):
         almost 0 instead of being left out."""
         options = {"char_order": (char_order, 1), "word_order": (word_order, 0), "beta": (beta, 1)}
         for option, (value, least) in options.items():
-            if value < least:
-                raise HarnessError(f"metrics.{self.name}.{option}={value}; expected {least} or more")
+            if not least <= value <= MOST:
+                raise HarnessError(f"metrics.{self.name}.{option}={value}; expected {least} to {MOST}")
         self.char_order, self.word_order, self.beta = char_order, word_order, beta
         self.lowercase, self.whitespace, self.eps_smoothing = lowercase, whitespace, eps_smoothing
         kinds = [
             f"{kind}{n}" for kind, order in (("char", char_order), ("word", word_order)) for n in range(1, order + 1)
         ]
-        self.columns = tuple(f"{what}_{kind}" for kind in kinds for what in ("output", "reference", "match"))
+        self.columns = tuple(f"{count}_{kind}" for kind in kinds for count in ("output", "reference", "match"))
         self.score_names = (self.name,)
 
     def statistics(
@@ -83,12 +88,12 @@ class Chrf(Metric):
         precisions, recalls, orders = np.zeros_like(smoothed), np.zeros_like(smoothed), np.zeros_like(smoothed)
         with np.errstate(divide="ignore", invalid="ignore"):
             for i in range(0, len(self.columns), 3):
-                given, wanted, matched = sums[..., i], sums[..., i + 1], sums[..., i + 2]
-                precision = np.where(given > 0, matched / given, _EPSILON)
+                produced, wanted, matched = sums[..., i], sums[..., i + 1], sums[..., i + 2]
+                precision = np.where(produced > 0, matched / produced, _EPSILON)
                 recall = np.where(wanted > 0, matched / wanted, _EPSILON)
                 below = factor * precision + recall
                 smoothed += np.where(below > 0, (1 + factor) * precision * recall / below, _EPSILON)
-                both = (given > 0) & (wanted > 0)
+                both = (produced > 0) & (wanted > 0)
                 precisions += np.where(both, precision, 0)
                 recalls += np.where(both, recall, 0)
                 orders += both
@@ -120,6 +125,7 @@ class ChrfPlusPlus(Chrf):
     """chrF++: words and pairs of words count as well."""
 
     name = "chrfpp"
+    title = "chrF++"
 
     def __init__(
         self,

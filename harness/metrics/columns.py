@@ -21,9 +21,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from harness.inputs import arrow
 from harness.types import Advance, Array
 
 Integers = NDArray[np.integer[Any]]
@@ -69,25 +69,27 @@ def rows(
     columns: int,
     work: Callable[[list[str], list[Sequence[str]]], Array],
     advance: Advance,
+    characters: int = CHARACTERS,
 ) -> Array:
-    """(n, columns): `work` on each chunk of outputs and references, on all cores."""
-    found = np.empty((len(outputs), columns))
+    """(n, columns): `work` on each chunk of outputs and references, on all cores; a chunk ends with that many
+    characters."""
+    statistics = np.empty((len(outputs), columns))
     if len(references) != len(outputs):
         raise ValueError(f"{len(references)} references for {len(outputs)} outputs")
 
-    def one(part: tuple[int, int]) -> int:
+    def fill(part: tuple[int, int]) -> int:
         first, last = part
-        found[first:last] = work([*outputs[first:last]], [*references[first:last]])
+        statistics[first:last] = work([*outputs[first:last]], [*references[first:last]])
         return last - first
 
-    parts = list(_chunks(outputs, references))
+    parts = list(_chunks(outputs, references, characters))
     if len(parts) == 1:
-        advance(one(parts[0]))
-        return found
+        advance(fill(parts[0]))
+        return statistics
     with ThreadPoolExecutor(cores()) as pool:
-        for done in pool.map(one, parts):
+        for done in pool.map(fill, parts):
             advance(done)
-    return found
+    return statistics
 
 
 def cores() -> int:
@@ -95,13 +97,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
+def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]], characters: int) -> Iterator[tuple[int, int]]:
     """(first, last) of each chunk; long texts make small chunks."""
     waiting = [(i, min(i + EXAMPLES, len(outputs))) for i in range(0, len(outputs), EXAMPLES)][::-1]
     while waiting:
         first, last = waiting.pop()
         size = sum(map(len, outputs[first:last])) + sum(map(len, chain.from_iterable(references[first:last])))
-        if size > CHARACTERS and last - first > 1:
+        if size > characters and last - first > 1:
             middle = (first + last) // 2
             waiting += [(middle, last), (first, middle)]
         else:
@@ -145,24 +147,19 @@ def best(values: Array, first: Integers) -> Integers:
     if len(values) == len(first) - 1:
         return np.repeat(np.arange(len(values))[:, None], values.shape[1], axis=1)
     top = np.maximum.reduceat(values, first[:-1], axis=0)
-    there = values == np.repeat(top, np.diff(first), axis=0)
-    places = np.where(there, np.arange(len(values))[:, None], len(values))
+    is_best = values == np.repeat(top, np.diff(first), axis=0)
+    places = np.where(is_best, np.arange(len(values))[:, None], len(values))
     return np.minimum.reduceat(places, first[:-1], axis=0)
 
 
 # ---------------------------------------------------------------- text to tokens
 
 
-def _utf8(texts: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    _, offsets, data = pa.array(texts, pa.large_string()).buffers()
-    return np.frombuffer(data or b"", np.uint8), np.frombuffer(offsets, np.int64)[: len(texts) + 1]
-
-
 def tokenized(texts: list[str], table: Table) -> Tokens:
     """The tokens of texts, numbered in the order in which they appear."""
     from harness.metrics import kernels
 
-    data, offsets = _utf8(texts)
+    data, offsets = arrow.utf8(texts)
     size = len(data) + len(texts) + 1
     codes = np.empty(size, np.int32)
     points, kinds, gap = (
@@ -176,7 +173,7 @@ def tokenized(texts: list[str], table: Table) -> Tokens:
     kernels.split(kinds, gap, points, bounds, table.padded, table.edges, firsts, lengths, starts)
     count = int(starts[-1])
     ids, words, sizes = (np.empty(count, np.int32) for _ in range(3))
-    slots, hashes = _zeros("slots", _power(2 * count), np.int32), _scratch("hashes", count, np.int64)
+    slots, hashes = _zeros("slots", power(2 * count), np.int32), _scratch("hashes", count, np.int64)
     known = kernels.number(codes, firsts[:count], lengths[:count], ids, slots, hashes, words, sizes)
     return Tokens(ids, starts, known, lambda: _spelling(codes, words[:known], sizes[:known]))
 
@@ -195,9 +192,9 @@ def _scratch(name: str, size: int, dtype: type) -> NDArray[Any]:
 
 
 def _zeros(name: str, size: int, dtype: type) -> NDArray[Any]:
-    found = _scratch(name, size, dtype)
-    found.fill(0)
-    return found
+    zeros = _scratch(name, size, dtype)
+    zeros.fill(0)
+    return zeros
 
 
 def _spelling(codes: Integers, words: Integers, sizes: Integers) -> list[str]:
@@ -206,7 +203,7 @@ def _spelling(codes: Integers, words: Integers, sizes: Integers) -> list[str]:
     places = np.repeat(words - (last - sizes - 1), sizes + 1) + np.arange(last[-1] if len(last) else 0)
     letters = np.append(codes, np.int32(0))[places]
     letters[last - 1] = 10
-    text: str = letters.tobytes().decode("utf-32-le")
+    text: str = letters.tobytes().decode("utf-32-le", "surrogatepass")
     return text.split("\n")[:-1]
 
 
@@ -214,7 +211,7 @@ def characters(texts: list[str], table: Table, spaces: bool) -> Tokens:
     """The code points of texts, white space left out unless `spaces`."""
     from harness.metrics import kernels
 
-    data, offsets = _utf8(texts)
+    data, offsets = arrow.utf8(texts)
     size = len(data) + len(texts)
     codes, kinds, unused = np.empty(size, np.int32), np.empty(size, np.uint8), np.zeros(0, np.uint8)
     bounds, points = np.empty((2, len(texts) + 1), np.int64), np.zeros(0, np.int32)
@@ -224,7 +221,7 @@ def characters(texts: list[str], table: Table, spaces: bool) -> Tokens:
     return Tokens(codes[: starts[-1]], starts, 0x110000, lambda: [chr(c) for c in range(0x110000)])
 
 
-def _power(n: int) -> int:
+def power(n: int) -> int:
     """The first power of two above n."""
     return 1 << max(n, 7).bit_length()
 
@@ -242,11 +239,12 @@ def overlap(
     matches, totals = np.zeros((len(outputs), order)), np.zeros((len(outputs), order))
     if not len(outputs):
         return matches, totals
-    largest = (tokens.starts[outputs + 1] - tokens.starts[outputs] + np.diff(tokens.starts[first])).max()
-    width = _power(2 * int(largest)) + 24  # rows a power of two apart would compete for the same lines of the cache
-    scratch = np.empty((9, width), np.int64)
-    given = np.zeros((0, 0)) if weights is None else weights
-    kernels.overlap(tokens.ids, tokens.starts, outputs, first, given, scratch, matches, totals)
+    wanted = np.diff(tokens.starts[first])
+    most = int(wanted.max())
+    table, scratch = np.empty(power(2 * most), np.int64), np.empty((7, most + 24), np.int64)
+    grams = np.empty(int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()), np.int64)
+    values = np.zeros((0, 0)) if weights is None else weights
+    kernels.overlap(tokens.ids, tokens.starts, outputs, first, values, table, scratch, grams, matches, totals)
     return matches, totals
 
 
@@ -256,33 +254,55 @@ def totals(lengths: Integers, order: int) -> Array:
     >>> totals(np.array([3, 0]), 4).tolist()
     [[3.0, 2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
-    found: Array = np.maximum(lengths[:, None] - np.arange(order), 0).astype(np.float64)
-    return found
+    counts: Array = np.maximum(lengths[:, None] - np.arange(order), 0).astype(np.float64)
+    return counts
 
 
 def lcs(tokens: Tokens, first: Integers, second: Integers) -> Integers:
     """Length of the longest common subsequence of each pair of texts."""
     from harness.metrics import kernels
 
-    found = np.zeros(len(first), np.int64)
+    lengths = np.zeros(len(first), np.int64)
     masks = np.zeros(tokens.size + 1, np.int64)
     carries = np.empty(int(tokens.lengths.max(initial=0)) + 1, np.int64)
-    kernels.lcs(tokens.ids, tokens.starts, first, second, masks, carries, found)
-    return found
+    kernels.lcs(tokens.ids, tokens.starts, first, second, masks, carries, lengths)
+    return lengths
 
 
 def union_lcs(tokens: Tokens, outputs: Integers, references: Integers) -> Integers:
     """Hits of ROUGE-Lsum; `outputs` and `references` (p, 2): first and last line of each pair."""
     from harness.metrics import kernels
 
-    found = np.zeros(len(outputs), np.int64)
-    longest = int(tokens.lengths.max(initial=0))
-    blocks = longest // kernels.BITS + 1
+    hits = np.zeros(len(outputs), np.int64)
+    longest, wanted = _longest(tokens, outputs), _longest(tokens, references)
+    blocks = wanted // kernels.BITS + 1
     size = tokens.size + 1
     left, right, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    masks = np.zeros((min(longest, size) + 1, blocks), np.int64)
+    masks = np.zeros((min(wanted, size) + 1, blocks), np.int64)
     kept = np.empty((kernels.ROWS + 3 + longest // kernels.ROWS, blocks), np.int64)
-    marked = np.zeros(longest + 1, np.int64)
+    marked = np.zeros(wanted + 1, np.int64)
     ends = np.ascontiguousarray(outputs).ravel(), np.ascontiguousarray(references).ravel()
-    kernels.union_lcs(tokens.ids, tokens.starts, *ends, left, right, places, masks, kept, marked, found)
-    return found
+    kernels.union_lcs(tokens.ids, tokens.starts, *ends, left, right, places, masks, kept, marked, hits)
+    return hits
+
+
+def _longest(tokens: Tokens, lines: Integers) -> int:
+    """The tokens of the longest of the lines `lines` (p, 2), first and last."""
+    return int(np.maximum.reduceat(np.append(tokens.lengths, 0), np.ravel(lines))[::2].max(initial=0))
+
+
+def ter(tokens: Tokens, outputs: Integers, references: Integers) -> Integers:
+    """Edits of each pair of texts, shifts among them: see `kernels.ter`."""
+    from harness.metrics import kernels
+
+    edits, lengths = np.zeros(len(outputs), np.int64), tokens.lengths
+    longest = int(lengths.max(initial=0)) + 2
+    sizes, rests = lengths[outputs], lengths[references]
+    half = rests / np.maximum(sizes, 1) / 2
+    beam = np.where(half > kernels.BEAM, np.ceil(half + kernels.BEAM), kernels.BEAM)
+    cells = (sizes + 1) * np.minimum(2 * beam + 2, rests + 1)  # memory grows with the length, not with its square
+    saved = np.empty(int(cells.max(initial=0)), np.int32)
+    masks, places = np.zeros((2, tokens.size + 1), np.int64), np.empty((8, longest), np.int64)
+    room = np.empty((3, longest), np.int64), np.empty(longest, np.int64)
+    kernels.ter(tokens.ids, tokens.starts, outputs, references, masks, places, *room, saved, edits)
+    return edits

@@ -25,13 +25,15 @@ from queue import Empty
 
 import numpy as np
 
-from harness import programs
-from harness.metrics.python import UserMetric, number
-from harness.programs import Program
+from harness.inputs import programs
+from harness.inputs.programs import Program
+from harness.metrics.python import USER, UserMetric, number
 from harness.types import Array, HarnessError
 
 
 class CommandMetric(UserMetric):
+    plain = (*USER, "timeout")
+
     def __init__(
         self,
         command: Sequence[str | int | float],
@@ -57,7 +59,7 @@ class CommandMetric(UserMetric):
         if not outputs:
             return np.empty((0, len(self.columns)))
         texts = zip(outputs, references, chain(sources, repeat(None)), strict=False)
-        program = Program(self.command, (_line(*one) for one in texts), self.name)
+        program = Program(self.command, (_line(*example) for example in texts), self.name)
         values = []
         try:
             for i, line in enumerate(_answers(program, len(outputs), self.timeout), start=1):
@@ -75,10 +77,10 @@ class CommandMetric(UserMetric):
     def _read(self, line: bytes, where: str) -> list[float]:
         """The scores that a line of the program's holds."""
         answer, shown = programs.parsed(line, where)
-        found = answer if isinstance(answer, dict) else {}
-        if "score" in found and (not self._several or found["score"] is None):
-            return [number(found["score"], where)] * len(self.score_names)
-        scores = found.get("scores")
+        fields = answer if isinstance(answer, dict) else {}
+        if "score" in fields and (not self._several or fields["score"] is None):
+            return [number(fields["score"], where)] * len(self.score_names)
+        scores = fields.get("scores")
         if not self._several or not isinstance(scores, Mapping) or not set(self.score_names) <= scores.keys():
             names = ", ".join(f'"{name}": NUMBER' for name in self.score_names)
             expected = f'{{"scores": {{{names}}}}}' if self._several else '{"score": NUMBER}'
@@ -92,20 +94,20 @@ def _line(output: str, references: Sequence[str], source: str | None) -> bytes:
 
 def _answers(program: Program, n: int, timeout: float | None) -> Iterator[bytes]:
     """n lines, and then the program's good end."""
-    given = 0
+    answers = 0
     try:
         while (line := program.lines.get(timeout=timeout)) is not None:
             if line.isspace():
                 continue
-            given += 1
-            if given > n:
+            answers += 1
+            if answers > n:
                 raise HarnessError(
-                    f"{line[:100].decode(errors='replace')!r} after {n} answers; expected {n}, one a line"
+                    f"{line[:100].decode(errors='replace')!r} after {n} answers; expected {n}, one per line"
                 )
             yield line
         code = program.process.wait(timeout)
     except (Empty, subprocess.TimeoutExpired):
-        what = f"answer to line {given + 1} of {n}" if given < n else f"end after the answer to line {n}"
-        raise HarnessError(f"no {what} within timeout={timeout} seconds; expected one") from None
-    if code or given < n:
-        raise HarnessError(f"the program ended with code {code} after {given} answers; expected code 0 after {n}")
+        awaited = f"answer to line {answers + 1} of {n}" if answers < n else f"end after the answer to line {n}"
+        raise HarnessError(f"no {awaited} within timeout={timeout} seconds; expected one") from None
+    if code or answers < n:
+        raise HarnessError(f"the program ended with code {code} after {answers} answers; expected code 0 after {n}")

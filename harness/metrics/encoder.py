@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.files import digest
-from harness.metrics.models import Pretrained
+from harness.inputs.files import digest
+from harness.inputs.pretrained import Pretrained
 from harness.types import Arrays, HarnessError
 
 STACKS = ("encoder.layer", "encoder.block", "encoder.layers", "transformer.layer", "layers", "layer", "block", "h")
@@ -74,13 +74,13 @@ class Encoder:
         tokenizer = self.pretrained.tokenizer
         stripped = [text.strip() for text in texts]
         whole = tokenizer(stripped, truncation=False, verbose=False)["input_ids"]
-        found = []
+        tokens = []
         for text, ids in zip(stripped, whole, strict=True):
             cut = len(ids) > self.max_length
             if cut:
                 ids = tokenizer(text, truncation=True, max_length=self.max_length)["input_ids"]
-            found.append((list(ids), cut))
-        return found
+            tokens.append((list(ids), cut))
+        return tokens
 
     # ------------------------------------------------------------ vectors
 
@@ -117,17 +117,17 @@ class Encoder:
         distinct = list(dict.fromkeys(texts))
         keys = {text: self._key(text) for text in distinct} if store is not None and self.layer is not None else {}
         kept = store.get(list(keys.values())) if store is not None and keys else {}
-        found = {text: _unpacked(kept[key]) for text, key in keys.items() if key in kept}
-        missing = [text for text in distinct if text not in found]
+        encoded = {text: _unpacked(kept[key]) for text, key in keys.items() if key in kept}
+        missing = [text for text in distinct if text not in encoded]
         for part in self._batches(missing):
-            found.update(part)
+            encoded.update(part)
         if store is not None and keys and missing:
-            store.put({keys[text]: _packed(found[text]) for text in missing})
-        return found
+            store.put({keys[text]: _packed(encoded[text]) for text in missing})
+        return encoded
 
     def _key(self, text: str) -> str:
         source = self.pretrained
-        return digest([source.weights, self.layer, source.dtype, self._wanted, text])
+        return digest([source.fingerprint, self.layer, source.dtype, self._wanted, text])
 
     def _batches(self, texts: Sequence[str]) -> Iterator[dict[str, Encoded]]:
         """By length, up to so many tokens at once."""
@@ -155,15 +155,15 @@ class Encoder:
             hidden = hidden[: len(texts)].float()
             units = (hidden / hidden.norm(dim=-1, keepdim=True)).cpu().numpy()  # (texts, layers, length, d)
         special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-        found = {}
+        encoded = {}
         for i, (text, (own, cut)) in enumerate(zip(texts, tokens, strict=True)):
-            found[text] = Encoded(
+            encoded[text] = Encoded(
                 np.array(own, np.int32),
                 np.array([token in special for token in own], np.bool_),
                 units[i, 0] if self.layer is not None else units[i],
                 cut,
             )
-        return found
+        return encoded
 
 
 def _packed(text: Encoded) -> bytes:

@@ -29,10 +29,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.files import digest, read_lines
+from harness.inputs.files import digest, read_lines
+from harness.inputs.pretrained import MINILM, Pretrained
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
-from harness.metrics.models import MINILM, Pretrained
-from harness.types import Array, HarnessError, Metric
+from harness.metrics.means import means
+from harness.types import Array, HarnessError, Metric, check_least
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +55,14 @@ class Grams(NamedTuple):
 
 class MoverScore(Metric):
     name = "moverscore"
+    title = "MoverScore"
     averaged = True
     columns = ("moverscore", "count")
     score_names = ("moverscore",)
+    plain = (
+        "layers", "n_gram", "idf", "remove_subwords", "references", "compat", "max_length", "batch_tokens", "device",
+        "dtype",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -80,8 +86,7 @@ class MoverScore(Metric):
         numbers = {"layers": layers, "n_gram": n_gram, "max_length": max_length, "batch_tokens": batch_tokens}
         for option, value in numbers.items():
             least = 3 if option == "max_length" else 1  # two tokens are special
-            if value is not None and value < least:
-                raise HarnessError(f"metrics.moverscore.{option}={value}; expected at least {least}")
+            check_least(f"metrics.moverscore.{option}", value, least)
         for option, choice, choices in (("references", references, REFERENCES), ("compat", compat, tuple(COMPAT))):
             if choice not in choices:
                 raise HarnessError(f"metrics.moverscore.{option}={choice}; expected {' or '.join(choices)}")
@@ -89,7 +94,13 @@ class MoverScore(Metric):
         self.stop_words, self.remove_subwords, self.references = stop_words, remove_subwords, references
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.pretrained = Pretrained(
-            model, "metrics.moverscore.model", revision, dtype, device, pickle, trust_remote_code
+            model,
+            "metrics.moverscore.model",
+            revision=revision,
+            dtype=dtype,
+            device=device,
+            pickle=pickle,
+            trust_remote_code=trust_remote_code,
         )
         self._corpus: list[str] | None = None
 
@@ -163,9 +174,9 @@ class MoverScore(Metric):
         rows = np.ones((len(outputs), 2))
         cut = 0
         for chunk in chunks(outputs, references, CHUNK_TOKENS):
-            found = encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
+            encoded = encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
             for i in chunk:
-                output, refs = found[outputs[i]], [found[reference] for reference in references[i]]
+                output, refs = encoded[outputs[i]], [encoded[reference] for reference in references[i]]
                 moved = self._grams(output, ours)
                 each = [self._score(self._grams(reference, theirs), moved) for reference in refs]
                 rows[i, 0] = np.max(each) if self.references == "best" else np.mean(each)
@@ -223,8 +234,7 @@ class MoverScore(Metric):
         return 1 / (1 + cost) if self.compat == "moverscore_v2" else 1 - cost
 
     def score(self, sums: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return sums[..., :1] / sums[..., 1:]
+        return means(sums)
 
 
 def transport(a: Array, b: Array, costs: Array, most: float) -> float:
@@ -238,8 +248,8 @@ def transport(a: Array, b: Array, costs: Array, most: float) -> float:
         raise _no_pot() from None
     spare = float(a.sum() - b.sum())
     a, b = np.append(a, max(-spare, 0.0)), np.append(b, max(spare, 0.0))
-    there = np.pad(costs, (0, 1), constant_values=most)[np.ix_(a > 0, b > 0)]
-    return float(ot.emd2(a[a > 0], b[b > 0], there, numItermax=10**9, center_dual=False))  # to the end: exact
+    nonzero = np.pad(costs, (0, 1), constant_values=most)[np.ix_(a > 0, b > 0)]
+    return float(ot.emd2(a[a > 0], b[b > 0], nonzero, numItermax=10**9, center_dual=False))  # to the end: exact
 
 
 def _no_pot() -> HarnessError:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
 from importlib.metadata import version
@@ -23,18 +24,20 @@ from itertools import chain
 
 import numpy as np
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.metrics import columns
 from harness.metrics.columns import Integers, Texts
 from harness.metrics.tokenizers import Tokenizer, tokenizer
 from harness.types import Array, HarnessError, Metric
 
-_UPPER = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
 _CHUNK = 20_000
 
 
 class Nist(Metric):
     name = "nist"
+    title = "NIST"
+    digits = 2
+    plain = ("tokenize", "max_order", "lowercase")
 
     def __init__(self, tokenize: str = "13a", max_order: int = 5, lowercase: bool = True) -> None:
         """`lowercase`: ASCII letters only, as mteval does."""
@@ -42,7 +45,7 @@ class Nist(Metric):
             raise HarnessError(f"metrics.nist.max_order={max_order}; expected 1 to 9")
         self.tokenize, self.order, self.lowercase = tokenize, max_order, lowercase
         orders = range(1, max_order + 1)
-        self.columns = (*(f"{what}{n}" for what in ("information", "total") for n in orders), "sys_len", "ref_len")
+        self.columns = (*(f"{column}{n}" for column in ("information", "total") for n in orders), "sys_len", "ref_len")
         self.score_names = ("nist", *(f"nist.n{n}" for n in orders))
         self._weights: _Weights | None = None
 
@@ -58,8 +61,7 @@ class Nist(Metric):
 
     def _tokens(self, texts: list[str]) -> columns.Tokens:
         prepared = self._tokenizer.prepare(texts)  # entities first, as mteval does
-        lower = [text.translate(_UPPER) for text in prepared] if self.lowercase else prepared
-        return columns.tokenized(lower, self._tokenizer.table)
+        return columns.tokenized(list(map(_lowered, prepared)) if self.lowercase else prepared, self._tokenizer.table)
 
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
@@ -72,7 +74,7 @@ class Nist(Metric):
         assert self._weights is not None
         texts = Texts.of(outputs, references)
         tokens = self._tokens(texts.all)
-        weights = self._weights.of(tokens, self.order)
+        weights = self._weights.of(tokens, len(outputs), self.order)
         ours, theirs = texts.pairs
         information, _ = columns.overlap(tokens, ours, np.append(theirs, len(texts.all)), self.order, weights)
         lengths = np.repeat(tokens.lengths[theirs][:, None], self.order, axis=1)
@@ -109,51 +111,69 @@ class Nist(Metric):
 class _Weights:
     """How much information an n-gram of the references carries.
 
-    Order by order, an n-gram is the pair of the number of its first n - 1 words and its last word. What follows an
-    (n - 1)-gram that occurs once carries log2(1 / 1) = 0, so only the others are kept: a small part.
+    N-grams of all orders are numbered together, words first. What follows an (n - 1)-gram that occurs once carries
+    log2(1 / 1) = 0, so only the others are kept: a small part.
     """
 
     def __init__(self, texts: list[str], metric: Nist) -> None:
+        from harness.metrics import kernels
+
         self.key = digest(sorted(texts))[:8]
         self.words: dict[str, int] = {}
-        parts, lengths = [], []
-        for i in range(0, len(texts), _CHUNK):
-            tokens = metric._tokens(texts[i : i + _CHUNK])
-            numbers = [self.words.setdefault(word, len(self.words)) for word in tokens.vocabulary()]
-            parts.append(np.array(numbers, np.int64)[tokens.ids])
-            lengths.append(tokens.lengths)
-        ids, length = np.concatenate(parts), np.concatenate(lengths)
-        left = np.repeat(np.cumsum(length), length) - np.arange(len(ids))  # tokens of the text from here on
-        counts = np.bincount(ids, minlength=len(self.words))
-        self.grams: list[tuple[Integers, Array]] = [
-            (np.arange(len(self.words)), _bits(len(ids) / np.maximum(counts, 1)))
-        ]
-        places, grams = np.arange(len(ids)), ids
+        ids, starts = self._numbered(texts, metric)
+        counts, keys = np.bincount(ids, minlength=len(self.words)), np.zeros(len(self.words), np.int64)
+        slots, grams = np.zeros(8, np.int32), ids.copy()
+        information = [_bits(len(ids) / np.maximum(counts, 1))]
+        longest = int(np.diff(starts).max(initial=0))
+        known = len(keys)
         for n in range(2, metric.order + 1):
-            kept = (counts[grams] > 1) & (left[places] >= n)
-            places, prefixes = places[kept], grams[kept]
-            found, grams, several = np.unique(
-                prefixes << 32 | ids[places + n - 1], return_inverse=True, return_counts=True
-            )
-            self.grams.append((found, _bits(counts[found >> 32] / several)))
-            counts = several
+            first, state = known, np.array([0, known])
+            while True:
+                kernels.collect(ids, starts, n, grams, counts, keys, slots, state)
+                known = int(state[1])
+                if state[0] == len(starts) - 1:
+                    break
+                more = np.zeros(max(known, longest), np.int64)  # twice as many
+                keys, counts = np.append(keys[:known], more), np.append(counts[:known], more)
+                slots = np.zeros(columns.power(2 * len(keys)), np.int32)
+                kernels.place(keys, len(self.words), known, slots)
+            information.append(_bits(counts[keys[first:known] >> 32] / counts[first:known]))
+        self.keys, self.slots, self.information = keys[:known].copy(), slots, np.concatenate(information)
 
-    def of(self, tokens: columns.Tokens, order: int) -> Array:
-        """(order, tokens): the information of the n-gram that begins at each token, 0 for those that are not kept."""
-        numbers = np.array([self.words.get(word, -1) for word in tokens.vocabulary()], np.int64)
-        ids = numbers[tokens.ids]
-        weights = np.zeros((order, len(ids)))
-        grams = ids
-        for n, (known, information) in enumerate(self.grams[:order]):
-            if n:
-                last = np.append(ids[n:], np.full(min(n, len(ids)), -1))
-                keys = np.where((grams >= 0) & (last >= 0), grams << 32 | last, -1)
-                places = np.searchsorted(known, keys)
-                there = places < len(known)
-                there[there] = known[places[there]] == keys[there]
-                grams = np.where(there, places, -1)
-            weights[n, grams >= 0] = information[grams[grams >= 0]]
+    def _numbered(self, texts: list[str], metric: Nist) -> tuple[Integers, Integers]:
+        """The words of all texts as numbers, and where each text begins."""
+
+        def tokens_of(first: int) -> tuple[list[str], Integers, Integers]:
+            tokens = metric._tokens(texts[first : first + _CHUNK])
+            return tokens.vocabulary(), tokens.ids, tokens.lengths
+
+        parts: list[Integers] = [np.zeros(0, np.int32)]
+        lengths: list[Integers] = [np.zeros(1, np.int64)]
+        with ThreadPoolExecutor(columns.cores()) as pool:
+            for words, ids, length in pool.map(tokens_of, range(0, len(texts), _CHUNK)):
+                numbers = [self.words.setdefault(word, len(self.words)) for word in words]
+                parts.append(np.array(numbers, np.int32)[ids])
+                lengths.append(length)
+        return np.concatenate(parts), np.cumsum(np.concatenate(lengths))
+
+    def of(self, tokens: columns.Tokens, first: int, order: int) -> Array:
+        """(order, tokens): the information of the n-gram that begins at each token of the texts from `first` on, 0 for
+        those that are not kept."""
+        from harness.metrics import kernels
+
+        numbers = np.array([self.words.get(word, -1) for word in tokens.vocabulary()], np.int32)
+        weights = np.zeros((order, len(tokens.ids)))
+        kernels.look_up(numbers[tokens.ids], tokens.starts, first, self.keys, self.slots, self.information, weights)
         return weights
+
+
+def _lowered(text: str) -> str:
+    """ASCII letters only."""
+    return (
+        text.lower()
+        if text.isascii()
+        else text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+    )
 
 
 def _bits(ratios: Array) -> Array:

@@ -14,7 +14,7 @@ holds it. No end token is scored. An empty text has no perplexity: it is missing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.metrics.models import Pretrained
-from harness.types import Array, HarnessError, Metric
+from harness.inputs.pretrained import Pretrained
+from harness.types import Array, HarnessError, Metric, check_choice, check_least
 
 KINDS = ("outputs", "references", "sources")
 STARTS = ("auto", "bos", "eos", "none")
@@ -37,10 +37,15 @@ LOGITS = 2**27
 
 class Perplexity(Metric):
     name = "perplexity"
+    title = "Perplexity"
     higher_is_better = False
+    plain = ("of", "start", "max_length", "stride", "batch_tokens", "device", "dtype")
 
     def extremes(self, references: Sequence[Sequence[str]], sources: Sequence[str | None]) -> None:
         return None  # an output can always be worse
+
+    def digits_of(self, score: str) -> int:
+        return 4 if score.endswith("bits_per_byte") else 2
 
     def __init__(
         self,
@@ -57,26 +62,35 @@ class Perplexity(Metric):
         trust_remote_code: bool = False,
     ) -> None:
         """`of`: whose perplexity; others after the first are yardsticks on the same examples, shown as sub-scores.
-        `start`: the token that stands before the text, so that the first one can be scored too; `auto` is the
+        `start`: the token put before the text, so that the first one can be scored too; `auto` is the
         tokenizer's bos, else its eos, else none. `batch_tokens`: at most so many at once, fewer for a large vocabulary.
         """
         self.of = (of,) if isinstance(of, str) else tuple(of)
         self.start, self.max_length, self.stride, self.batch_tokens = start, max_length, stride, batch_tokens
         if not self.of or not set(self.of) <= set(KINDS) or len(set(self.of)) < len(self.of):
-            raise HarnessError(f"metrics.perplexity.of={of}; expected one or some of {', '.join(KINDS)}")
-        if start not in STARTS:
-            raise HarnessError(f"metrics.perplexity.start={start}; expected one of {', '.join(STARTS)}")
-        if batch_tokens < 1:
-            raise HarnessError(f"metrics.perplexity.batch_tokens={batch_tokens}; expected at least 1")
+            raise HarnessError(f"metrics.perplexity.of={of}; expected one or more of {', '.join(KINDS)}")
+        check_choice("metrics.perplexity.start", start, STARTS)
+        check_least("metrics.perplexity.batch_tokens", batch_tokens)
         self.needs_references = "references" in self.of
         parts = ["", *(f"{kind}_" for kind in self.of[1:])]
         self.columns = tuple(part + column for part in parts for column in ("nll", "tokens", "bytes"))
         self.score_names = ("perplexity", "perplexity.bits_per_byte")
-        for kind in self.of[1:]:  # a yardstick is no headline score: it is the same for every system
+        for kind in self.of[1:]:  # a yardstick is not a headline score: it is the same for every system
             self.score_names += (f"perplexity.{kind}", f"perplexity.{kind}_bits_per_byte")
         self._pretrained = Pretrained(
-            model, "metrics.perplexity.model", revision, dtype, device, pickle, trust_remote_code
+            model,
+            "metrics.perplexity.model",
+            revision=revision,
+            dtype=dtype,
+            device=device,
+            pickle=pickle,
+            trust_remote_code=trust_remote_code,
         )
+
+    @classmethod
+    def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> Perplexity:
+        """The model is neither looked for nor loaded."""
+        return cls("none", **{option: value for option, value in options.items() if option in cls.plain})
 
     # ------------------------------------------------------------ identity
 
@@ -145,27 +159,27 @@ class Perplexity(Metric):
     def statistics(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
     ) -> Array:
-        given: dict[str, list[Sequence[str]]] = {
+        texts_of: dict[str, list[Sequence[str]]] = {
             "outputs": [[text] for text in outputs],
             "references": list(references),
             "sources": [[] if text is None else [text] for text in sources],
         }
-        texts = sorted({text for kind in self.of for some in given[kind] for text in some if text})
-        found = dict(zip(texts, self._texts(texts, len(outputs)), strict=True))
+        texts = sorted({text for kind in self.of for own in texts_of[kind] for text in own if text})
+        sums = dict(zip(texts, self._texts(texts, len(outputs)), strict=True))
         rows = np.zeros((len(outputs), len(self.columns)))
         for k, kind in enumerate(self.of):
-            for i, some in enumerate(given[kind]):
-                for text in some:
-                    rows[i, 3 * k : 3 * k + 3] += found.get(text, 0.0)
+            for i, own in enumerate(texts_of[kind]):
+                for text in own:
+                    rows[i, 3 * k : 3 * k + 3] += sums.get(text, 0.0)
         rows[(rows[:, 1::3] == 0).any(axis=1)] = np.nan  # so that a yardstick is of the same examples
         return rows
 
     def _texts(self, texts: list[str], examples: int) -> Array:
         """(texts, 3): negative log likelihood, tokens and bytes of each."""
-        found = np.zeros((len(texts), 3))
-        windows = list(self._windows(texts, found))
+        sums = np.zeros((len(texts), 3))
+        windows = list(self._windows(texts, sums))
         windows.sort(key=lambda window: (-window.width, window.text))
-        work, done, told = sum(window.width for window in windows), 0, 0
+        work, done, reported = sum(window.width for window in windows), 0, 0
         for batch in self._batches(windows):
             for window, nll in zip(batch, self._nll(batch), strict=True):
                 if not np.isfinite(nll):
@@ -173,24 +187,24 @@ class Perplexity(Metric):
                         f"{self._pretrained.model} in {self._pretrained.dtype} gives the text "
                         f"{texts[window.text][:60]!r} the negative log likelihood {nll}; expected a finite number"
                     )
-                found[window.text] += (nll, window.scored, 0)
+                sums[window.text] += (nll, window.scored, 0)
                 done += window.width
-            self.advance(examples * done // work - told)
-            told = examples * done // work
-        self.advance(examples - told)
-        found[found[:, 1] == 0] = 0.0  # no bytes without a token
-        return found
+            self.advance(examples * done // work - reported)
+            reported = examples * done // work
+        self.advance(examples - reported)
+        sums[sums[:, 1] == 0] = 0.0  # no bytes without a token
+        return sums
 
-    def _windows(self, texts: list[str], found: Array) -> Iterator[_Window]:
-        """What the model is to see; the bytes of scored tokens go to `found`."""
+    def _windows(self, texts: list[str], sums: Array) -> Iterator[_Window]:
+        """What the model will see; the bytes of scored tokens go to `sums`."""
         if not texts:
             return
         tokenizer, (_, start), (length, stride) = self._pretrained.tokenizer, self._start, self._window
         encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
         for i, (text, own) in enumerate(zip(texts, encoded, strict=True)):
-            found[i, 2] = len(text.encode())
+            sums[i, 2] = len(text.encode())
             if not start:  # a first token that is part of a character takes none of its bytes away
-                found[i, 2] -= len(tokenizer.decode(own[:1]).rstrip("\ufffd").encode())
+                sums[i, 2] -= len(tokenizer.decode(own[:1]).rstrip("\ufffd").encode())
             ids = start + own
             for begin, end, scored in windows(len(ids), length, stride):
                 yield _Window(i, ids[begin:end], scored, min(-(end - begin) // MULTIPLE * -MULTIPLE, length))
@@ -198,16 +212,16 @@ class Perplexity(Metric):
     def _batches(self, windows: list[_Window]) -> Iterator[list[_Window]]:
         """Of one width each: for one shape a model's arithmetic on a text does not depend on the texts beside it."""
         for width, same in groupby(windows, key=lambda window: window.width):
-            some = list(same)
+            group = list(same)
             tokens = min(self.batch_tokens, LOGITS // self._loaded[2])
             count = max(1, tokens // width)
-            yield from (some[i : i + count] for i in range(0, len(some), count))
+            yield from (group[i : i + count] for i in range(0, len(group), count))
 
     def _nll(self, batch: list[_Window]) -> list[float]:
         """Summed over the scored tokens of each. What is padded on the right no causal model sees, so needs no mask."""
         torch, model, vocabulary = self._loaded
         padded = [window.ids + [0] * (window.width - len(window.ids)) for window in batch]
-        found = []
+        likelihoods = []
         with torch.inference_mode():
             tokens = torch.tensor(padded, device=model.device)
             logits = model(input_ids=tokens, use_cache=False).logits
@@ -220,8 +234,8 @@ class Perplexity(Metric):
                         logits[i, a:b].float(), tokens[i, a + 1 : b + 1], reduction="none"
                     )
                     nll += float(parts.cpu().double().sum())
-                found.append(nll)
-        return found
+                likelihoods.append(nll)
+        return likelihoods
 
     def score(self, sums: Array) -> Array:
         nll, tokens, size = (sums[..., i::3] for i in range(3))

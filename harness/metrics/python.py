@@ -1,7 +1,7 @@
-"""`metrics=python metrics.python.function=quality.py:adequacy`: a metric that is a Python function of the user's own.
+"""`metrics=python metrics.python.function=quality.py:adequacy`: the user's own Python function as a metric.
 
 It is called once, as function(outputs, references, sources), and returns a number for each output; the score of a run
-is their mean. For several scores it returns a mapping {score name: numbers}, or rows (n, s). What is no mean needs a
+is their mean. For several scores it returns a mapping {score name: numbers}, or rows (n, s). What is not a mean needs a
 second function, `score`: then the first returns rows (n, k) of statistics, and the second turns sums (m, k) of them
 into scores (m,) or (m, s). None or NaN: this output cannot be scored; it is missing.
 
@@ -31,14 +31,19 @@ from typing import Any
 
 import numpy as np
 
-from harness import files, functions
+from harness.inputs import files, functions
+from harness.metrics.means import means
 from harness.types import Array, HarnessError, Metric
 
 log = logging.getLogger(__name__)
 
 
+USER = ("name", "scores", "higher_is_better", "needs_references", "revision")
+"""Options of metrics of the user's own that name no code."""
+
+
 class UserMetric(Metric):
-    """What code of the user's own says of each example, by default scores of which the mean counts."""
+    """What the user's own code says of each example: by default scores, whose mean counts."""
 
     def __init__(
         self,
@@ -59,8 +64,8 @@ class UserMetric(Metric):
             if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", score):
                 raise HarnessError(f"the score name {score!r}; expected letters, digits, _, - and single dots")
         if all("." in score for score in self.score_names):
-            found = ", ".join(self.score_names)
-            raise HarnessError(f"the scores [{found}] of {name}; expected one without a dot: those are compared")
+            dotted = ", ".join(self.score_names)
+            raise HarnessError(f"the scores [{dotted}] of {name}; expected one without a dot: only those are compared")
         for names in (self.score_names, self.columns):
             if len(set(names)) < len(names):
                 raise HarnessError(f"{name} has the columns {', '.join(names)}; expected distinct names")
@@ -80,11 +85,29 @@ class UserMetric(Metric):
         return rows
 
     def score(self, sums: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return sums[..., :-1] / sums[..., -1:]
+        return means(sums)
+
+    @classmethod
+    def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> Metric | None:
+        """The mean of the columns before the count, whatever computed them; None where a function makes the scores."""
+        if options.get("score") or options.get("columns"):
+            return None
+        kept = {option: options.get(option, True) for option in ("higher_is_better", "needs_references")}
+        return StoredMeans(str(options.get("name") or columns[0]), columns[:-1], None, revision=None, **kept)
+
+
+class StoredMeans(UserMetric):
+    """The scores of stored rows, without the program or the function that gave the rows."""
+
+    def statistics(
+        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> Array:
+        raise HarnessError(f"{self.name} is read from stored rows; expected nothing new to score")
 
 
 class PythonMetric(UserMetric):
+    plain = USER
+
     def __init__(
         self,
         function: str,
@@ -102,8 +125,9 @@ class PythonMetric(UserMetric):
         self.function, self.score_function = function, score or None
         if bool(columns) != bool(score):
             raise HarnessError(
-                f"{name} has {'columns' if columns else 'score'} alone; expected both: columns=[…] names the "
-                "statistics that the function returns, score=module:function turns sums of them into scores"
+                f"{name} has {'columns and no score' if columns else 'a score and no columns'}; expected both: "
+                "columns=[…] names the statistics that the function returns, score=module:function turns sums of them "
+                "into scores"
             )
 
     @cached_property
@@ -139,11 +163,11 @@ class PythonMetric(UserMetric):
         names = self.columns if self.score_function else self.score_names
         if isinstance(result, Mapping):
             if not set(names) <= result.keys():
-                there = files.some([str(name) for name in result]) or "nothing"
-                raise HarnessError(f"{self.function} returned a mapping of {there}; expected {', '.join(names)}")
+                keys = files.some([str(name) for name in result]) or "nothing"
+                raise HarnessError(f"{self.function} returned a mapping of {keys}; expected {', '.join(names)}")
             result = zip(*(_each(result[name], n, f"{self.function}, {name},") for name in names), strict=True)
-        found = enumerate(_each(result, n, self.function), start=1)
-        return [_row(value, names, f"{self.function}, value {i},") for i, value in found]
+        values = enumerate(_each(result, n, self.function), start=1)
+        return [_row(value, names, f"{self.function}, value {i},") for i, value in values]
 
     def score(self, sums: Array) -> Array:
         if self.score_function is None:
@@ -162,14 +186,14 @@ class PythonMetric(UserMetric):
             functions.blamed(f"{self.score_function} of sums {sums.shape}"),
             np.errstate(divide="ignore", invalid="ignore"),
         ):
-            found = np.asarray(function(sums), dtype=np.float64)
+            scores = np.asarray(function(sums), dtype=np.float64)
         m, s = len(sums), len(self.score_names)
-        if found.shape != (m, s) and (s > 1 or found.shape != (m,)):
+        if scores.shape != (m, s) and (s > 1 or scores.shape != (m,)):
             expected = f"({m},)" if s == 1 else f"({m}, {s}): {', '.join(self.score_names)}"
             raise HarnessError(
-                f"{self.score_function} of sums {sums.shape} has shape {found.shape}; expected {expected}"
+                f"{self.score_function} of sums {sums.shape} has shape {scores.shape}; expected {expected}"
             )
-        return found.reshape(m, s)
+        return scores.reshape(m, s)
 
 
 # ---------------------------------------------------------------- what the user's code returns
@@ -179,14 +203,14 @@ def number(value: Any, where: str) -> float:
     """A finite number, be it NumPy's or torch's; NaN for None."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     try:
-        found = math.nan if plain is None else float(plain) if isinstance(plain, Real) else math.inf
+        parsed = math.nan if plain is None else float(plain) if isinstance(plain, Real) else math.inf
     except OverflowError:
-        found = math.inf
-    if math.isinf(found):
+        parsed = math.inf
+    if math.isinf(parsed):
         raise HarnessError(
             f"{where} is {functions.kind(value)}; expected a finite number, or null where there is no score"
         )
-    return found
+    return parsed
 
 
 def _items(value: Any) -> list[Any] | None:
@@ -196,17 +220,17 @@ def _items(value: Any) -> list[Any] | None:
 
 
 def _each(value: Any, n: int, where: str) -> list[Any]:
-    found = _items(value)
-    if found is None or len(found) != n:
-        shown = functions.kind(value) if found is None else f"{len(found)} values"
+    items = _items(value)
+    if items is None or len(items) != n:
+        shown = functions.kind(value) if items is None else f"{len(items)} values"
         raise HarnessError(f"{where} returned {shown}; expected {n} numbers, one for each output")
-    return found
+    return items
 
 
 def _row(value: Any, names: Sequence[str], where: str) -> list[float]:
     """The numbers of one example; a single one, or None for all of them, may stand alone."""
-    found = _items(value)
-    row = [value] * (len(names) if value is None else 1) if found is None else found
+    items = _items(value)
+    row = [value] * (len(names) if value is None else 1) if items is None else items
     if len(row) != len(names):
         raise HarnessError(f"{where} is {functions.kind(value)}; expected {len(names)} numbers ({', '.join(names)})")
-    return [number(one, where) for one in row]
+    return [number(item, where) for item in row]

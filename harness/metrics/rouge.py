@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.metrics import columns, rouge155
 from harness.metrics.columns import Integers, Texts, Tokens
+from harness.metrics.means import harmonic, means
 from harness.metrics.tokenizers import Tokenizer, ascii_words, lowered, tokenizer, unicode_words
-from harness.types import Array, HarnessError, Metric
+from harness.types import Array, HarnessError, Metric, check_least, titled
 
 log = logging.getLogger(__name__)
 DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -38,6 +39,9 @@ class Rouge(Metric):
     name = "rouge"
     averaged = True
     bounds = (0.0, 1.0)
+    plain = (
+        "types", "stemmer", "tokenizer", "compat", "skip", "weight", "max_words", "max_bytes", "references", "alpha",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -84,9 +88,9 @@ class Rouge(Metric):
         self.columns = (*self.score_names, "count")
 
     def _check_own(self) -> None:
-        given = [option for option, value in self._perl.items() if value is not None]
+        chosen = [option for option, value in self._perl.items() if value is not None]
         missing = [*(f"types has {type_}, which" for type_ in self.types if type_ in PERL_ONLY)]
-        missing += [f"{option}={self._perl[option]}, which" for option in given]
+        missing += [f"{option}={self._perl[option]}, which" for option in chosen]
         if missing:
             raise HarnessError(
                 f"metrics.rouge.{missing[0]} rouge-score does not have; expected metrics.rouge.compat=rouge155 with it"
@@ -106,8 +110,8 @@ class Rouge(Metric):
         least = {"skip": -1, "weight": 1e-9, "max_words": 1, "max_bytes": 1, "alpha": 0}
         for option, lowest in least.items():
             value = self._perl[option]
-            if isinstance(value, int | float) and value < lowest:
-                raise HarnessError(f"metrics.rouge.{option}={value}; expected at least {lowest}")
+            if isinstance(value, int | float):
+                check_least(f"metrics.rouge.{option}", value, lowest)
         alpha = self._perl["alpha"]
         if isinstance(alpha, int | float) and alpha > 1:
             raise HarnessError(f"metrics.rouge.alpha={alpha}; expected 0 to 1")
@@ -132,22 +136,20 @@ class Rouge(Metric):
         texts = Texts.of(outputs, references)
         tokens = self._tokens(texts.all)
         ours, theirs = texts.pairs
-        given, wanted = tokens.lengths[ours], tokens.lengths[theirs]
+        produced, wanted = tokens.lengths[ours], tokens.lengths[theirs]
         orders = [int(type_[5:]) for type_ in self.types if type_[5:].isdigit()]
         alone = np.append(theirs, len(texts.all))  # each reference by itself
         matches, _ = columns.overlap(tokens, ours, alone, max(orders, default=0))
-        common = columns.lcs(tokens, theirs, ours) if {"rougeL", "rougeLsum"} & {*self.types} else given
+        common = columns.lcs(tokens, theirs, ours) if {"rougeL", "rougeLsum"} & {*self.types} else produced
         parts = []
         for type_ in self.types:
             shorter = int(type_[5:]) - 1 if type_[5:].isdigit() else 0
             hits: Any = matches[:, shorter] if type_[5:].isdigit() else common
             if type_ == "rougeLsum":
                 hits = self._summary_level(texts, common)
-            precision = hits / np.maximum(given - shorter, 1)
+            precision = hits / np.maximum(produced - shorter, 1)
             recall = hits / np.maximum(wanted - shorter, 1)
-            total = precision + recall
-            f = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
-            parts.append(np.column_stack([f, precision, recall]))
+            parts.append(np.column_stack([harmonic(precision, recall), precision, recall]))
         scores = np.stack(parts, axis=1)  # (pairs, types, 3)
         chosen = columns.best(scores[:, :, 0], texts.first - len(outputs))
         picked = scores[chosen, np.arange(len(self.types))]
@@ -188,17 +190,20 @@ class Rouge(Metric):
 
     @cached_property
     def _rules(self) -> rouge155.Rules:
-        given = {option: value for option, value in self._perl.items() if value is not None}
+        options = {option: value for option, value in self._perl.items() if value is not None}
         if self.stopwords is not None:
-            given["stopwords"] = rouge155.read_stopwords(self.stopwords)  # type: ignore[assignment]
+            options["stopwords"] = rouge155.read_stopwords(self.stopwords)  # type: ignore[assignment]
         types = tuple("rougeL" if type_ == "rougeLsum" else type_ for type_ in self.types)  # Perl's L is summary-level
-        return rouge155.Rules(types, self.stemmer, **given)  # type: ignore[arg-type]
+        return rouge155.Rules(types, self.stemmer, **options)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ scores
 
     def score(self, sums: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return sums[..., :-1] / sums[..., -1:]
+        return means(sums)
+
+    def title_of(self, score: str) -> str:
+        """`ROUGE-L precision` for rougeL.precision."""
+        return titled(score.replace("rouge", "ROUGE-", 1))
 
     def definition(self) -> dict[str, str]:
         if self.compat == "rouge155":
@@ -247,8 +252,8 @@ def _stem(word: str) -> str:
 
 def _warn_of_other_alphabets(references: Sequence[Sequence[str]]) -> None:
     """Says so where rouge-score's tokenizer drops most letters, judging by up to 1,000 examples from all over."""
-    some = references[:: max(1, len(references) // 1000)]
-    letters = [c for refs in some for text in refs for c in text if c.isalnum()]
+    sample = references[:: max(1, len(references) // 1000)]
+    letters = [c for refs in sample for text in refs for c in text if c.isalnum()]
     other = sum(not c.isascii() for c in letters)
     if 2 * other > len(letters):
         log.warning(

@@ -90,13 +90,13 @@ def scores(
 
 
 def read_stopwords(path: str | PathLike[str]) -> frozenset[str]:
-    """One word a line, taken as it stands: one with a capital never matches. Lines may end as on Windows."""
+    """One word per line, taken as it stands: one with a capital never matches. Lines may end as on Windows."""
     try:
         return frozenset(Path(path).read_text(encoding="utf-8").split("\n"))
     except OSError as error:
-        raise HarnessError(f"{path}: {error.strerror or error}; expected a file of stop words, one a line") from error
+        raise HarnessError(f"{path}: {error.strerror or error}; expected a file of stop words, one per line") from error
     except UnicodeDecodeError as error:
-        raise HarnessError(f"{path} is not UTF-8 at byte {error.start}; expected stop words, one a line") from error
+        raise HarnessError(f"{path} is not UTF-8 at byte {error.start}; expected stop words, one per line") from error
 
 
 # ---------------------------------------------------------------- counts of one reference
@@ -105,11 +105,11 @@ def read_stopwords(path: str | PathLike[str]) -> frozenset[str]:
 def _score(counts: Sequence[Counts], type_: str, rules: Rules) -> tuple[float, float, float]:
     """(F, precision, recall) of an output from its counts with each reference."""
     if rules.references == "best":
-        hits, wanted, given, _ = max(counts, key=lambda one: one[3])
+        hits, wanted, produced, _ = max(counts, key=lambda count: count[3])
     else:
-        hits, wanted, given, _ = map(sum, zip(*counts, strict=True))
+        hits, wanted, produced, _ = map(sum, zip(*counts, strict=True))
     power = 1 / rules.weight if type_ == "rougeW" else 1.0
-    precision, recall = _ratio(hits, given) ** power, _ratio(hits, wanted) ** power
+    precision, recall = _ratio(hits, produced) ** power, _ratio(hits, wanted) ** power
     p, r = round(precision, 5), round(recall, 5)
     below = (1 - rules.alpha) * p + rules.alpha * r
     return (p * r / below if below > 0 else 0.0), precision, recall
@@ -123,15 +123,15 @@ def _count(type_: str, reference: _Text, output: _Text, rules: Rules) -> Counts:
         reach = len(a) + len(b) if rules.skip < 0 else rules.skip + 1
         if reference.pairs is None:  # kept for the other of S and SU: a reference is read anew for each output
             reference.pairs = _skip_hits(a, b, reach)
-        hits, wanted, given = reference.pairs, _pairs(len(a), reach), _pairs(len(b), reach)
+        hits, wanted, produced = reference.pairs, _pairs(len(a), reach), _pairs(len(b), reach)
         if type_ == "rougeSU":  # without the last word: the script's loop ends where no bigram can start
             hits += (Counter(a[:-1]) & Counter(b[:-1])).total()
-            wanted, given = wanted + len(a[:-1]), given + len(b[:-1])
+            wanted, produced = wanted + len(a[:-1]), produced + len(b[:-1])
     else:
         n = int(type_.removeprefix("rouge"))
         hits = (reference.ngrams(n) & output.ngrams(n)).total()
-        wanted, given = max(len(a) - n + 1, 0), max(len(b) - n + 1, 0)
-    return hits, wanted, given, round(_ratio(hits, wanted), 5)  # rounded: of equals, the first reference is the best
+        wanted, produced = max(len(a) - n + 1, 0), max(len(b) - n + 1, 0)
+    return hits, wanted, produced, round(_ratio(hits, wanted), 5)  # rounded: of equals, the first reference is the best
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -163,16 +163,16 @@ def _near_pairs(tokens: list[int], reach: int) -> Counter[tuple[int, int]]:
 
 def _far_pairs(tokens: list[int], places: dict[int, int], part: slice, reach: int) -> Ids:
     """(places, part): how often a word of `part` stands at most `reach` after each word."""
-    found = [places.get(token, -1) for token in tokens]
+    numbers = [places.get(token, -1) for token in tokens]
     after = np.zeros(len(places), np.int64)
     ours = after[part]
     table = np.zeros((len(places), len(ours)), np.int64)
-    for i in reversed(range(len(found))):
-        if i + reach + 1 < len(found) and found[i + reach + 1] >= 0:
-            after[found[i + reach + 1]] -= 1
-        if found[i] >= 0:
-            table[found[i]] += ours
-            after[found[i]] += 1
+    for i in reversed(range(len(numbers))):
+        if i + reach + 1 < len(numbers) and numbers[i + reach + 1] >= 0:
+            after[numbers[i + reach + 1]] -= 1
+        if numbers[i] >= 0:
+            table[numbers[i]] += ours
+            after[numbers[i]] += 1
     return table
 
 
@@ -196,10 +196,10 @@ def _subsequences(reference: _Text, output: _Text, weight: float | None) -> Coun
                     runs, run = runs + worth[run], 0
         base += worth[len(line)]
         start += len(line)
-    given = len(output.tokens)
+    produced = len(output.tokens)
     if weight is None:
-        return words, base, given, _ratio(words, base)
-    return runs, base**weight, given**weight, _ratio(runs, base) ** (1 / weight)  # base: raised for the second time
+        return words, base, produced, _ratio(words, base)
+    return runs, base**weight, produced**weight, _ratio(runs, base) ** (1 / weight)  # base: raised for the second time
 
 
 def _marks(reference: _Text, output: _Text, worth: list[float]) -> list[int]:

@@ -1,6 +1,6 @@
 """Exact match and token F1 as the evaluation script of SQuAD 1.1 (Rajpurkar et al. 2016) computes them, 0 to 100.
 
-Output and references are lower-cased, then lose ASCII punctuation, English articles and superfluous white space. The
+Output and references are lower-cased, then lose ASCII punctuation, English articles and extra white space. The
 best reference counts; the score of a run is the mean over examples.
 
 Where output and reference are both empty after that, exact match is 100 and F1, having no token in common, is 0. The
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.metrics.means import means
 from harness.types import Array, Metric
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -63,8 +64,7 @@ class _Squad(Metric):
         """0 to 1."""
 
     def score(self, sums: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return 100.0 * sums[..., :1] / sums[..., 1:]
+        return means(np.multiply(sums, (100.0, 1.0)))
 
     def definition(self) -> dict[str, str]:
         return {"norm": "squad1.1", "refs": "max"}
@@ -72,6 +72,7 @@ class _Squad(Metric):
 
 class ExactMatch(_Squad):
     name = "exact_match"
+    title = "Exact match"
     columns = ("exact_match", "count")
     score_names = ("exact_match",)
 
@@ -84,6 +85,7 @@ class ExactMatch(_Squad):
 
 class TokenF1(_Squad):
     name = "token_f1"
+    title = "Token F1"
     columns = ("token_f1", "count")
     score_names = ("token_f1",)
 

@@ -10,143 +10,68 @@ adjusted ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from harness.stats.corrections import share
-from harness.stats.differences import outcomes
-from harness.stats.family import Found, Options, corrected, macro
+from harness.stats.design import Design
+from harness.stats.detection import needed, smallest_detectable
+from harness.stats.family import Tested, corrected, macro
 from harness.stats.intervals import interval, number, spread
-from harness.stats.power import needed, smallest_detectable
-from harness.stats.resampling import (
-    BLOCK,
-    Design,
-    Kept,
-    Sample,
-    counts,
-    quiet_single_thread,
-    replicates,
-    resampled,
-    swapped_all,
-)
-from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, RunResult, Statistics, nothing
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two systems on one metric and the same units; rows that are missing in either are left out of both."""
-
-    baseline: RunResult
-    system: RunResult
-    name: str
-    before: Sample
-    after: Sample
-    n: int
-    excluded: int
-    keep: Kept
+from harness.stats.options import ComparisonOptions
+from harness.stats.paired import Pair, Paired, tested
+from harness.stats.per_example import outcomes
+from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
+from harness.stats.spilled import Spilled
+from harness.types import Advance, Array, Comparison, Comparisons, Rows, RunResult, nothing
 
 
 def compare(
-    groups: Sequence[Sequence[tuple[RunResult, RunResult]]], options: Options, advance: Advance = nothing
+    groups: Sequence[Sequence[tuple[RunResult, RunResult]]], options: ComparisonOptions, advance: Advance = nothing
 ) -> Comparisons:
     """Compares (baseline, system) pairs, grouped by data; the runs of a group hold the same examples in one order.
 
-    `options.scores` are such as some pair has (`harness.pairs.check_scores`).
+    `options.scores` are such as some pair has (`harness.analysis.pairing.check_scores`).
     `advance` is told of resamples done, `options.resamples` for each group.
     """
     options.check()
-    found = [_group(group, options, advance) for group in groups]
-    rows = corrected([one for group in found for one in group], options)
-    return Comparisons(rows, corrected(macro(found, options), options))
+    by_data = [_group(group, options, advance) for group in groups]
+    rows = corrected([row for group in by_data for row in group], options)
+    return Comparisons(rows, corrected(macro(by_data, options), options))
 
 
-def _headline(scores: Iterable[str]) -> list[str]:
-    return [score for score in scores if "." not in score]
-
-
-def _group(group: Sequence[tuple[RunResult, RunResult]], options: Options, advance: Advance) -> list[Found]:
+def _group(group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, advance: Advance) -> list[Tested]:
     """Uncorrected comparisons on one data set."""
-    first = group[0][0]
-    design = Design.of_run(first)
-    samples: dict[tuple[int, bytes], Sample] = {}  # a system's rows are resampled once for all its pairs
-    pairs = [_pair(a, b, name, design, samples) for a, b in group for name in b.statistics]
-    purpose = f"comparison {first.dataset_key}"
-    unique = list(samples.values())
-    drawn = dict(
-        zip(map(id, unique), replicates(unique, options.resamples, options.seed, purpose, advance), strict=True)
-    )
+    paired = Paired(group, options, f"comparison {group[0][0].dataset_key}", advance)
+    nulls = Spilled()
     with quiet_single_thread():
-        estimates = {id(sample): sample.estimate() for sample in unique}
-        exact = options.test == "randomization" and design.units < 63 and 2**design.units <= options.resamples
-        marked = {} if options.test == "bootstrap" else _marked(unique, design, options, purpose, exact)
-        known = {id(one): one for a, b in group for run in (a, b) for one in run.statistics.values()}
-        examples = {key: one.metric.score_examples(one.rows) for key, one in known.items()}
-        found: list[Found] = []
-        for pair in pairs:
-            differences = drawn[id(pair.after)] - drawn[id(pair.before)]
-            before, after = estimates[id(pair.before)], estimates[id(pair.after)]
-            if options.test == "bootstrap":
-                null = differences - (after - before)
-            elif pair.after.summable:
-                null = _swapped(pair, marked[id(pair.before)], marked[id(pair.after)])
-            else:
-                null = _exchanged(pair, options, purpose, exact)
-            scored = [examples[id(run.statistics[pair.name])][pair.keep] for run in (pair.baseline, pair.system)]
-            found += _rows(pair, design, before, after, differences, null, scored, exact, options)
-    return found
+        return [row for pair in paired.pairs for row in _rows(pair, paired, nulls)]
 
 
-def _pair(
-    baseline: RunResult, system: RunResult, name: str, design: Design, samples: dict[tuple[int, bytes], Sample]
-) -> _Pair:
-    before, after = baseline.statistics[name], system.statistics[name]
-    keep = np.asarray(~(np.isnan(before.rows).any(1) | np.isnan(after.rows).any(1)))
-    n = len(np.unique(design.members[keep]))
-    if n < 2:
-        raise HarnessError(
-            f"{baseline.name} and {system.name} share {n} {design.label} with {name} scores; "
-            "expected at least 2 to compare"
-        )
-
-    def sample(one: Statistics) -> Sample:
-        key = (id(one), keep.tobytes())
-        if key not in samples:
-            samples[key] = Sample(one.metric, one.rows, design, keep)
-        return samples[key]
-
-    return _Pair(baseline, system, name, sample(before), sample(after), n, int((~keep).sum()), keep)
-
-
-def _rows(
-    pair: _Pair,
-    design: Design,
-    before: Array,
-    after: Array,
-    differences: Array,
-    null: Array,
-    scored: Sequence[Array],
-    exact: bool,
-    options: Options,
-) -> Iterable[Found]:
-    metric = pair.after.metric
-    chosen = [score for score in _headline(metric.score_names) if options.scores is None or score in options.scores]
-    tested = [metric.score_names.index(score) for score in chosen]
-    if not tested:
+def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
+    options, design, metric = paired.options, paired.design, pair.metric
+    which = tested(metric, options)
+    if not which:
         return
-    seen, differences = (after - before)[tested], differences[:, tested]
+    differences, (before, after) = paired.differences(pair), paired.estimates(pair)
+    seen = (after - before)[which]
+    if options.test == "bootstrap":
+        null = differences - seen
+    else:
+        swapped = _swapped(pair, paired) if paired.sample(pair.after).summable else _exchanged(pair, paired)
+        null = swapped[:, which]
+        nulls[pair.before, pair.after] = null.T
     left_out = None
     if options.method == "bca":
-        left_out = (pair.after.left_out() - pair.before.left_out())[:, tested]
+        left_out = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
     lows, highs = interval(differences, seen, options.level, options.method, left_out)
-    errors = spread(differences)
-    for j, i in enumerate(tested):
-        difference, error, under_null = float(seen[j]), float(errors[j]), null[:, i]
-        gains = scored[1][:, i] - scored[0][:, i]
+    errors, gained = spread(differences), paired.gains(pair)
+    for j, i in enumerate(which):
+        difference, error, under_null, gains = float(seen[j]), float(errors[j]), null[:, j], gained[:, j]
         against = options.statistic(np.array(difference), metric.higher_is_better)
-        p_value = share(options.statistic(under_null, metric.higher_is_better), float(against), exact)
+        p_value = share(options.statistic(under_null, metric.higher_is_better), float(against), paired.exact)
         checks = _cross_checks(gains, options) if options.cross_check and _is_mean(pair, design) else (None, None)
         row = Comparison(
             dataset=pair.baseline.dataset,
@@ -172,11 +97,33 @@ def _rows(
             p_t=checks[0],
             p_wilcoxon=checks[1],
             higher_is_better=metric.higher_is_better,
+            digits=metric.digits_of(metric.score_names[i]),
         )
-        yield Found(row, (pair.baseline.system, pair.system.system), differences[:, j], under_null, exact)
+        yield Tested(
+            row,
+            (pair.baseline.system, pair.system.system),
+            partial(_drawn, paired, pair, j),
+            partial(_under_null, paired, pair, j, difference)
+            if options.test == "bootstrap"
+            else partial(_stored, nulls, pair, j),
+            len(under_null),
+            paired.exact,
+        )
 
 
-def _needed(n: int, error: float, difference: float, against: float, options: Options) -> int | None:
+def _drawn(paired: Paired, pair: Pair, j: int) -> Array:
+    return np.asarray(paired.differences(pair)[:, j])
+
+
+def _under_null(paired: Paired, pair: Pair, j: int, difference: float) -> Array:
+    return _drawn(paired, pair, j) - difference
+
+
+def _stored(nulls: Spilled, pair: Pair, j: int) -> Array:
+    return np.asarray(nulls[pair.before, pair.after][j])
+
+
+def _needed(n: int, error: float, difference: float, against: float, options: ComparisonOptions) -> int | None:
     """`against`: the difference in the tested direction; no n shows one that lies in the other."""
     if not np.isfinite(error) or not np.isfinite(difference) or against <= 0:
         return None
@@ -191,12 +138,12 @@ def _shares(gains: Array) -> dict[str, float | None]:
     return {name: float(which.mean()) for name, which in outcomes(gains).items()}
 
 
-def _is_mean(pair: _Pair, design: Design) -> bool:
+def _is_mean(pair: Pair, design: Design) -> bool:
     """Whether textbook tests for means of independent examples apply."""
-    return pair.after.metric.averaged and design.label == "examples" and design.repeats == 1
+    return pair.metric.averaged and design.label == "examples" and design.repeats == 1
 
 
-def _cross_checks(gains: Array, options: Options) -> tuple[float, float]:
+def _cross_checks(gains: Array, options: ComparisonOptions) -> tuple[float, float]:
     """p of the paired t-test and of Wilcoxon's signed ranks, examples without a difference left out."""
     import scipy.stats
 
@@ -212,37 +159,30 @@ def _cross_checks(gains: Array, options: Options) -> tuple[float, float]:
 # ---------------------------------------------------------------- randomisation
 
 
-def _marked(samples: Sequence[Sample], design: Design, options: Options, purpose: str, exact: bool) -> dict[int, Array]:
-    """Sums (resamples, k) of the rows whose outputs are to be swapped, the same units for all systems."""
-    summable = [sample for sample in samples if sample.summable]
-    rows = [sample.rows for sample in summable]
-    if exact:
-        sums = swapped_all(rows, design.units)
-    else:
-        sums = resampled(rows, design, options.resamples, options.seed, purpose + " swaps", flips=True)
-    return {id(sample): total for sample, total in zip(summable, sums, strict=True)}
-
-
-def _swapped(pair: _Pair, of_before: Array, of_after: Array) -> Array:
+def _swapped(pair: Pair, paired: Paired) -> Array:
     """Differences (resamples, s) after the swaps: what is marked goes from each system to the other."""
+    before, after = paired.sample(pair.before), paired.sample(pair.after)
+    of_before, of_after = paired.marked(pair)
     moved = of_before - of_after
-    once = np.ones((len(moved), pair.after.design.repeats))
-    after = pair.after.scores(pair.after.rows.sum(0) + moved, once)
-    return np.asarray(after - pair.before.scores(pair.before.rows.sum(0) - moved, once))
+    once = np.ones((len(moved), paired.design.repeats))
+    swapped = after.scores(after.rows.sum(0) + moved, once)
+    return np.asarray(swapped - before.scores(before.rows.sum(0) - moved, once))
 
 
-def _exchanged(pair: _Pair, options: Options, purpose: str, exact: bool) -> Array:
-    """The same for what is no function of a sum: its rows are exchanged."""
-    a, b = pair.before, pair.after
-    one = np.ones((1, len(a.rows)))
+def _exchanged(pair: Pair, paired: Paired) -> Array:
+    """The same for what is not a function of a sum: of the rows of both, each system gets one of every example."""
+    before, after, swaps = paired.sample(pair.before), paired.sample(pair.after), paired.swaps
+    both = Rows.joined(before.whole, after.whole)
+    size = max(1, WEIGHTS // len(both))
 
-    def difference(mark: Array) -> Array:
-        swap = mark[a.members, None] > 0
-        x, y = np.where(swap, a.rows, b.rows), np.where(swap, b.rows, a.rows)
-        return np.asarray(b.metric.score_weighted(one, x)[0] - a.metric.score_weighted(one, y)[0])
+    def differences(marks: Array) -> Iterator[Array]:
+        for start in range(0, len(marks), size):
+            swapped = marks[start : start + size][:, before.members]
+            theirs, ours = (np.hstack(halves) for halves in ((1 - swapped, swapped), (swapped, 1 - swapped)))
+            yield after.metric.score_weighted(ours, both) - before.metric.score_weighted(theirs, both)
 
-    if exact:
-        return np.array([difference(mark) for mark in swapped_all([np.eye(a.design.units)], a.design.units)[0]])
-    blocks = range(-(-options.resamples // BLOCK))
-    marks = (mark for i in blocks for mark in counts(a.design, options.seed, purpose + " swaps", i, flips=True))
-    return np.array([difference(mark) for mark in islice(marks, options.resamples)])
+    if paired.exact:
+        units = swaps.design.units
+        return np.concatenate(list(differences(swapped_all([np.eye(units)], units)[0])))
+    blocks = (swaps.counts(block).astype(np.float64) for block in range(swaps.blocks))
+    return np.concatenate([part for marks in blocks for part in differences(marks)])[: swaps.resamples]

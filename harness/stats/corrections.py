@@ -12,19 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.types import Array
-
-CORRECTIONS = ("max-t", "holm", "bh", "none")
-ALTERNATIVES = ("two-sided", "better", "worse")
 
 
 def max_t(statistics: Sequence[float], nulls: Sequence[Array], exact: bool = False) -> list[float]:
     """Step-down max-T p-values (Westfall and Young 1993, algorithm 2.8).
 
     Larger statistics speak against their hypothesis; each has draws (resamples,) under the null, on resamples that all
-    share. `exact`: the draws are all there are.
+    share; each is asked for twice, so `nulls` need not hold them. `exact`: the draws are all there are.
     """
     sizes = [float(np.sqrt(np.nanmean(null**2))) if not np.isnan(null).all() else 0.0 for null in nulls]
     observed = np.array(
@@ -32,7 +28,7 @@ def max_t(statistics: Sequence[float], nulls: Sequence[Array], exact: bool = Fal
     )
     order = np.argsort(-observed, kind="stable")
     p_values = np.ones(len(order))
-    largest = np.full(len(nulls[0]), -np.inf)
+    largest = np.full(1, -np.inf)
     for j in order[::-1]:  # from the smallest statistic up, keeping the running maximum
         largest = np.maximum(largest, np.nan_to_num(nulls[j]) / (sizes[j] or 1.0))
         p_values[j] = share(largest, float(observed[j]), exact)
@@ -53,17 +49,13 @@ def share(nulls: Array, statistic: float, exact: bool = False) -> float:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(p_values, kind="stable")
-    steps = np.asarray(p_values)[order] * np.arange(len(order), 0, -1)
-    return _back(np.maximum.accumulate(steps), order)
+    steps = np.maximum.accumulate(np.asarray(p_values)[order] * np.arange(len(order), 0, -1))
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(p) for p in adjusted]
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    order = np.argsort(p_values, kind="stable")[::-1]
-    steps = np.asarray(p_values)[order] * len(order) / np.arange(len(order), 0, -1)
-    return _back(np.minimum.accumulate(steps), order)
+    from scipy.stats import false_discovery_control
 
-
-def _back(sorted_values: Array, order: NDArray[np.intp]) -> list[float]:
-    found = np.empty(len(order))
-    found[order] = np.minimum(sorted_values, 1.0)
-    return [float(p) for p in found]
+    return [float(p) for p in false_discovery_control(p_values, method="bh")] if p_values else []

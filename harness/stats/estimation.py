@@ -7,13 +7,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from harness.stats import intervals
-from harness.stats.resampling import Design, Sample, quiet_single_thread
-from harness.types import Advance, Example, HarnessError, Score, Statistics, nothing
+from harness.stats.design import Design
+from harness.stats.options import Options
+from harness.stats.resampling import Sample, quiet_single_thread
+from harness.types import Advance, Example, HarnessError, Rows, Score, Statistics, nothing
 
 log = logging.getLogger(__name__)
 GROUPING = re.compile(
@@ -22,20 +24,6 @@ GROUPING = re.compile(
     re.IGNORECASE,
 )
 """Names of fields by which examples belong together."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How scores get their intervals: the `stats` group of the config."""
-
-    resamples: int = 10_000
-    level: float = 0.95
-    method: str = "percentile"
-    seed: int = 12345
-    strata: str | None = None
-
-    def check(self) -> None:
-        intervals.check_options(self.resamples, self.level, self.method, self.seed)
 
 
 def estimate(
@@ -47,32 +35,33 @@ def estimate(
     advance: Advance = nothing,
 ) -> dict[str, Score]:
     """Every score with its interval; where examples failed, also what they could have made of it."""
-    design = design_of(examples, cluster, options.strata)
-    found = intervals.scores(
-        statistics, design, options.resamples, options.level, options.method, options.seed, advance
-    )
-    return _with_extremes(found, statistics, examples, failed, design) if failed else found
+    design = design_of(examples, cluster, options)
+    scores = intervals.scores(statistics, design, options, advance)
+    return _with_extremes(scores, statistics, examples, failed, design) if failed else scores
 
 
-def design_of(examples: Sequence[Example], cluster: str | None, strata: str | None) -> Design:
+def design_of(examples: Sequence[Example], cluster: str | None, options: Options) -> Design:
     """Units and strata by fields of the metadata, repeats by the examples' own."""
+    strata = options.strata
     if cluster is None:
         warn_of_clusters(examples)
     clusters = None if cluster is None else [example.metadata[cluster] for example in examples]
-    return Design.of(
+    ids = [example.id for example in examples]
+    design = Design.of(
         len(examples),
         clusters=clusters,
         strata=None if strata is None else [_field(example, strata) for example in examples],
         repeats=[example.repeat for example in examples],
-        ids=[example.id for example in examples],
+        ids=ids,
         label=None if cluster is None else f"clusters by {cluster}",
     )
+    return design.in_buckets(ids if clusters is None else clusters, options.drawn)
 
 
 def _field(example: Example, name: str) -> object:
     if name not in example.metadata:
-        found = ", ".join(example.metadata) or "none"
-        raise HarnessError(f"stats.strata={name}: the example {example.id!r} has no such field; its fields: {found}")
+        fields = ", ".join(example.metadata) or "none"
+        raise HarnessError(f"stats.strata={name}: the example {example.id!r} has no such field; its fields: {fields}")
     return example.metadata[name]
 
 
@@ -92,28 +81,29 @@ def warn_of_clusters(examples: Sequence[Example]) -> None:
 
 
 def _with_extremes(
-    found: Mapping[str, Score],
+    known: Mapping[str, Score],
     statistics: Sequence[Statistics],
     examples: Sequence[Example],
     failed: Sequence[int],
     design: Design,
 ) -> dict[str, Score]:
     """The scores with what they would be, had the failed examples given nothing, and had they given a reference."""
-    scores = dict(found)
+    scores = dict(known)
     references = [examples[i].references for i in failed]
     sources = [examples[i].source for i in failed]
-    for one in statistics:
-        ends = one.metric.extremes(references, sources)
+    places = np.arange(len(examples))
+    places[list(failed)] = len(examples) + np.arange(len(failed))  # of rows put after all others
+    for of_metric in statistics:
+        ends = of_metric.metric.extremes(references, sources)
         if ends is None:
             continue
         estimates = []
         for end in ends:
-            rows = one.rows.copy()
-            rows[list(failed)] = end
-            keep = np.asarray(~np.isnan(rows).any(axis=1))
+            rows = Rows.joined(of_metric.whole, Rows.of(end))[places]
+            filled = replace(of_metric, rows=rows.values, lists=rows.lists)
             with quiet_single_thread():
-                estimates.append(Sample(one.metric, rows[keep], design.kept(keep)).estimate())
-        for i, name in enumerate(one.metric.score_names):
+                estimates.append(Sample.scored(filled, design).estimate())
+        for i, name in enumerate(of_metric.metric.score_names):
             worst, best = (intervals.number(estimate[i]) for estimate in estimates)
             scores[name] = replace(scores[name], if_worst=worst, if_best=best)
     return scores

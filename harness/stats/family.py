@@ -1,127 +1,97 @@
-"""The family of hypotheses that a comparison tests: how to test, the correction over all of them, the verdicts, and the
-averages over data sets, which are a family of their own.
+"""The family of hypotheses that a comparison tests: the correction over all of them, the verdicts, and the averages
+over data sets, which are a family of their own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from harness.stats.corrections import ALTERNATIVES, CORRECTIONS, benjamini_hochberg, holm, max_t, share
-from harness.stats.intervals import check_options, interval, number, spread
-from harness.stats.power import smallest_detectable
-from harness.types import Array, Comparison, HarnessError
+from harness.stats.corrections import benjamini_hochberg, holm, max_t, share
+from harness.stats.detection import smallest_detectable
+from harness.stats.intervals import interval, number, spread
+from harness.stats.options import ComparisonOptions
+from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
-TESTS = ("bootstrap", "randomization")
-METHODS = ("percentile", "basic", "bca", "normal")
 
 
-@dataclass(frozen=True)
-class Options:
-    """How to compare."""
-
-    test: str = "bootstrap"
-    resamples: int = 10_000
-    level: float = 0.95
-    seed: int = 12345
-    method: str = "percentile"
-    """Of the intervals of differences."""
-    alternative: str = "two-sided"
-    """`better` or `worse`: a one-sided test of the system against the baseline."""
-    correction: str = "max-t"
-    scores: tuple[str, ...] | None = None
-    """The headline scores of the family; all where None."""
-    cross_check: bool = False
-    """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
-
-    def check(self) -> None:
-        check_options(self.resamples, self.level, "percentile", self.seed)
-        choices = {
-            "test": TESTS,
-            "method": METHODS,
-            "alternative": ALTERNATIVES,
-            "correction": CORRECTIONS,
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise HarnessError(f"{name}={getattr(self, name)}; expected one of {', '.join(known)}")
-        if self.resamples == 0:
-            raise HarnessError("resamples=0; expected 2 or more for a comparison")
-
-    @property
-    def sides(self) -> int:
-        return 2 if self.alternative == "two-sided" else 1
-
-    def statistic(self, differences: Array, higher_is_better: bool) -> Array:
-        """What speaks against the null hypothesis, from differences of any shape."""
-        if self.alternative == "two-sided":
-            return np.abs(differences)
-        return differences if (self.alternative == "better") == higher_is_better else -differences
-
-
-@dataclass(frozen=True)
-class Found:
+@dataclass(frozen=True, slots=True)
+class Tested:
     """A comparison before its correction, with its draws."""
 
     row: Comparison
     systems: tuple[str, str]
-    drawn: Array
-    """(resamples,) replicates of the difference."""
-    null: Array
-    """(resamples,) differences under the null hypothesis; all of them where these are fewer."""
+    drawn: Callable[[], Array]
+    """Gives the replicates (resamples,) of the difference: the draws of a whole family do not fit into memory."""
+    null: Callable[[], Array]
+    """Gives the differences (draws,) under the null hypothesis."""
+    draws: int
+    """How many there are of these: `resamples`, or all there can be where those are fewer."""
     exact: bool
 
 
-def corrected(found: Sequence[Found], options: Options) -> list[Comparison]:
+def corrected(tested: Sequence[Tested], options: ComparisonOptions) -> list[Comparison]:
     """The rows with adjusted p-values over all of them, and their verdicts."""
-    plain = [1.0 if one.row.p_value is None else one.row.p_value for one in found]
-    if not found or options.correction == "none":
+    plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
+    if not tested or options.correction == "none":
         adjusted = plain
     elif options.correction == "max-t":
-        exact = all(one.exact for one in found) and len({len(one.null) for one in found}) == 1
-        length = len(found[0].null) if exact else options.resamples
-        ups = [one.row.higher_is_better for one in found]
-        seen = [one.row.difference or 0.0 for one in found]
-        statistics = [float(options.statistic(np.array(d), up)) for d, up in zip(seen, ups, strict=True)]
-        nulls = [options.statistic(np.resize(one.null, length), up) for one, up in zip(found, ups, strict=True)]
-        adjusted = max_t(statistics, nulls, exact)
+        exact = all(part.exact for part in tested) and len({part.draws for part in tested}) == 1
+        nulls = _Nulls(tested, tested[0].draws if exact else options.resamples, options)
+        seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
+        adjusted = max_t([float(options.statistic(np.array(d), up)) for d, up in seen], nulls, exact)
         adjusted = [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
     else:
         adjusted = (holm if options.correction == "holm" else benjamini_hochberg)(plain)
-        least = len(found) / (options.resamples + 1)
+        least = len(tested) / (options.resamples + 1)
         if options.correction == "holm" and least > 1 - options.level:
             log.warning(
                 "Holm's smallest possible p for %d hypotheses and %d resamples is %.3f, above %.3g: nothing can be "
                 "significant; expected more resamples, or the correction max-t",
-                len(found), options.resamples, least, 1 - options.level,
+                len(tested), options.resamples, least, 1 - options.level,
             )  # fmt: skip
-    return [_judged(one.row, p, options) for one, p in zip(found, adjusted, strict=True)]
+    return [_judged(part.row, p, options) for part, p in zip(tested, adjusted, strict=True)]
 
 
-def _judged(row: Comparison, p_adjusted: float, options: Options) -> Comparison:
+class _Nulls(Sequence[Array]):
+    """The statistics (length,) of each hypothesis under the null, made when they are asked for."""
+
+    def __init__(self, family: Sequence[Tested], length: int, options: ComparisonOptions) -> None:
+        self.family, self.length, self.options = family, length, options
+
+    def __len__(self) -> int:
+        return len(self.family)
+
+    def __getitem__(self, i: Any) -> Any:
+        hypothesis = self.family[i]
+        return self.options.statistic(np.resize(hypothesis.null(), self.length), hypothesis.row.higher_is_better)
+
+
+def _judged(row: Comparison, p_adjusted: float, options: ComparisonOptions) -> Comparison:
     verdict = "not distinguishable"
     if p_adjusted <= 1 - options.level and row.difference:
         verdict = "better" if (row.difference > 0) == row.higher_is_better else "worse"
     return replace(row, p_adjusted=p_adjusted, verdict=verdict)
 
 
-def macro(groups: Sequence[Sequence[Found]], options: Options) -> list[Found]:
+def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> list[Tested]:
     """Each score of a pair of systems averaged over the data sets, where all data sets have it."""
-    tables = [{(*one.systems, one.row.score): one for one in group} for group in groups]
+    tables = [{(*part.systems, part.row.score): part for part in group} for group in groups]
     if len(groups) < 2 or any(len(t) < len(group) for t, group in zip(tables, groups, strict=True)):
         return []  # one data set, or several runs of one system on it
     common = [key for key in tables[0] if all(key in table for table in tables)]
     return [_averaged([table[key] for table in tables], options) for key in common]
 
 
-def _averaged(parts: Sequence[Found], options: Options) -> Found:
+def _averaged(parts: Sequence[Tested], options: ComparisonOptions) -> Tested:
     rows = [part.row for part in parts]
-    drawn = np.mean([part.drawn for part in parts], axis=0)
-    null = np.mean([np.resize(part.null, options.resamples) for part in parts], axis=0)
+    drawn, null = _mean_drawn(parts), _mean_null(parts, options.resamples)
     estimates = [[getattr(row, f"{who}_estimate") for row in rows] for who in ("baseline", "system")]
     before, after = (None if None in some else float(np.mean(some)) for some in estimates)
     difference = np.nan if before is None or after is None else after - before
@@ -158,7 +128,16 @@ def _averaged(parts: Sequence[Found], options: Options) -> Found:
         tied=tied,
         lost=lost,
     )
-    return Found(row, parts[0].systems, drawn, null, False)
+    systems, length = parts[0].systems, options.resamples
+    return Tested(row, systems, partial(_mean_drawn, parts), partial(_mean_null, parts, length), length, False)
+
+
+def _mean_drawn(parts: Sequence[Tested]) -> Array:
+    return np.asarray(np.mean([part.drawn() for part in parts], axis=0))
+
+
+def _mean_null(parts: Sequence[Tested], length: int) -> Array:
+    return np.asarray(np.mean([np.resize(part.null(), length) for part in parts], axis=0))
 
 
 def _weighted(shares: Sequence[float | None], weights: Sequence[int]) -> float | None:

@@ -8,6 +8,9 @@
 | normal | the estimate and a multiple of the replicates' standard deviation |
 | studentized | quantiles of (replicate - estimate) / its own standard error, by the delta method (Hall 1988) |
 
+A metric that is `jackknifed` has `jackknife` whatever is asked for: quantiles of the estimate plus the shifts of the
+units drawn, that of each found by leaving it out (Efron and Stein 1981).
+
 The bounds are reported as computed, low and high apart, each with its Monte Carlo error.
 """
 
@@ -19,90 +22,94 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harness.stats.resampling import Design, Sample, quiet_single_thread, replicates, resampled
+from harness.stats.design import Design
+from harness.stats.options import Options
+from harness.stats.resampling import Draws, Sample, quiet_single_thread, replicates, resampled
 from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
 
-METHODS = ("percentile", "basic", "bca", "normal", "studentized")
 USABLE = 0.9
 """Share of replicates that must have a standard error for studentising; else the percentiles stand in."""
 GROUPS = 10
 """Groups of resamples whose bounds are compared for the Monte Carlo error."""
+ROUNDING = 1e-12
+"""Replicates that differ by no more than this, as a share of the largest, are the same: sums have last bits."""
+JACKKNIFE = "jackknife"
 NORMAL = NormalDist()
+DEFAULT = Options()
 
 
 def scores(
     statistics: Sequence[Statistics],
     design: Design | None = None,
-    resamples: int = 10_000,
-    level: float = 0.95,
-    method: str = "percentile",
-    seed: int = 12345,
+    options: Options = DEFAULT,
     advance: Advance = nothing,
 ) -> dict[str, Score]:
     """Every score of every metric with its interval; rows that hold NaN are left out.
 
-    `advance` is told of resamples done, `resamples` in all for metrics that score the same examples.
+    `advance` is told of resamples done, `options.resamples` in all for metrics that score the same examples.
     """
-    check_options(resamples, level, method, seed)
+    options.check()
     together: dict[bytes, list[tuple[Statistics, Sample]]] = {}  # metrics that score the same examples share draws
-    for one in statistics:
-        keep = np.asarray(~np.isnan(one.rows).any(axis=1))
-        whole = design or Design.of(len(one.rows))
-        together.setdefault(keep.tobytes(), []).append((one, Sample(one.metric, one.rows[keep], whole.kept(keep))))
-    found: dict[str, Score] = {}
+    for of_metric in statistics:
+        sample = Sample.scored(of_metric, design or Design.of(len(of_metric.rows)))
+        together.setdefault(of_metric.scored.tobytes(), []).append((of_metric, sample))
+    by_name: dict[str, Score] = {}
     for group in together.values():
         samples = [sample for _, sample in group]
-        draw = resamples if samples[0].design.units > 1 else 0
-        drawn = replicates(samples, draw, seed, "intervals", advance) if draw else [None] * len(samples)
-        for (one, sample), replicate in zip(group, drawn, strict=True):
-            for score in _scores(one, sample, replicate, level, method, resamples, seed):
-                if score.name in found:
+        draw = options.resamples if samples[0].design.units > 1 else 0
+        drawn = replicates(samples, draw, options.seed, "intervals", advance) if draw else [None] * len(samples)
+        for (of_metric, sample), replicate in zip(group, drawn, strict=True):
+            for score in _scores(of_metric, sample, replicate, options):
+                if score.name in by_name:
                     raise HarnessError(f"two metrics give the score {score.name!r}; expected each score once")
-                found[score.name] = score
-    return {name: found[name] for one in statistics for name in one.metric.score_names}
+                by_name[score.name] = score
+    return {name: by_name[name] for of_metric in statistics for name in of_metric.metric.score_names}
 
 
-def _scores(
-    one: Statistics, sample: Sample, drawn: Array | None, level: float, method: str, resamples: int, seed: int
-) -> Iterator[Score]:
+def _scores(statistics: Statistics, sample: Sample, drawn: Array | None, options: Options) -> Iterator[Score]:
     """A metric's scores; without replicates (resamples, s) they have no bounds, and a note says why."""
-    names = one.metric.score_names
-    nan = np.full(len(names), np.nan)
-    estimates, ends, errors, methods = nan, (nan, nan), (nan, nan), [method] * len(names)
+    metric = statistics.metric
+    nan = np.full(len(metric.score_names), np.nan)
+    estimates, ends, errors, methods = nan, (nan, nan), (nan, nan), [options.method] * len(nan)
     with quiet_single_thread():
         if sample.design.units:
             estimates = sample.estimate()
         if drawn is not None:
-            ends, methods, of_bounds = bounds(sample, drawn, estimates, level, method, seed)
+            ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()
-    for i, name in enumerate(names):
+    for i, name in enumerate(metric.score_names):
+        replicate = None if drawn is None else drawn[:, i]
         yield Score(
             name=name,
             estimate=number(estimates[i]),
             low=number(ends[0][i]),
             high=number(ends[1][i]),
-            level=level,
+            level=options.level,
             method=methods[i],
-            resamples=resamples,
-            signature=str(one.signature),
-            higher_is_better=one.metric.higher_is_better,
-            note=_note(sample.design, float(estimates[i]), resamples, None if drawn is None else drawn[:, i]),
+            resamples=options.resamples,
+            signature=str(statistics.signature),
+            higher_is_better=metric.higher_is_better,
+            note=_note(sample.design, float(estimates[i]), options.resamples, replicate),
             low_error=number(errors[0][i]),
             high_error=number(errors[1][i]),
+            title=metric.title_of(name),
+            digits=metric.digits_of(name),
+            units=sample.design.description,
         )
 
 
 def bounds(
-    sample: Sample, drawn: Array, estimates: Array, level: float, method: str, seed: int
+    sample: Sample, drawn: Array, estimates: Array, options: Options
 ) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
     """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s)."""
-    plain = "percentile" if method == "studentized" else method
+    level, method = options.level, JACKKNIFE if sample.jackknifed else options.method
+    plain = "percentile" if method in ("studentized", JACKKNIFE) else method
     more = sample.left_out() if method == "bca" else None
     ends = interval(drawn, estimates, level, plain, more)
     errors = partial(monte_carlo_errors, drawn, estimates, level, plain, more)
     if method != "studentized" or not _can_studentize(sample):
-        return ends, [plain] * len(estimates), errors
-    studentised, error = _studentized(sample, drawn, estimates, seed)
+        return ends, [method if sample.jackknifed else plain] * len(estimates), errors
+    studentised, error = _studentized(sample, drawn, estimates, options.seed)
     fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
     better = interval(studentised, estimates, level, method, error)
 
@@ -112,7 +119,7 @@ def bounds(
         return low, high
 
     low, high = (np.where(fit, a, b) for a, b in zip(better, ends, strict=True))
-    return (low, high), [method if one else plain for one in fit], both
+    return (low, high), [method if usable else plain for usable in fit], both
 
 
 def _note(design: Design, estimate: float, resamples: int, drawn: Array | None) -> str | None:
@@ -128,20 +135,9 @@ def _note(design: Design, estimate: float, resamples: int, drawn: Array | None) 
         return "undefined on every resample: no interval"
     if design.units == 2:
         return f"2 {unit}: the interval says little"
-    if np.nanmin(drawn) == np.nanmax(drawn):
+    if np.nanmax(drawn) - np.nanmin(drawn) <= ROUNDING * np.nanmax(np.abs(drawn)):
         return f"the same on every resample of the {design.units} {unit}: the interval has no width"
     return None
-
-
-def check_options(resamples: int, level: float, method: str, seed: int) -> None:
-    if method not in METHODS:
-        raise HarnessError(f"method={method}; expected one of {', '.join(METHODS)}")
-    if not 0 < level < 1:
-        raise HarnessError(f"level={level}; expected a share between 0 and 1, such as 0.95")
-    if resamples < 0 or resamples == 1:
-        raise HarnessError(f"resamples={resamples}; expected 2 or more, or 0 for scores without intervals")
-    if seed < 0:
-        raise HarnessError(f"seed={seed}; expected 0 or more")
 
 
 def interval(
@@ -159,11 +155,9 @@ def interval(
     if method == "bca":
         assert more is not None
         places = [_bca_tails(drawn[:, i], estimates[i], more[:, i], tails) for i in range(drawn.shape[1])]
-        low, high = np.array([_quantiles(drawn[:, i], at) for i, at in enumerate(places)]).T
-    elif np.isnan(drawn).any():
-        low, high = np.array([_quantiles(drawn[:, i], tails) for i in range(drawn.shape[1])]).T
+        low, high = np.concatenate([_quantiles(drawn[:, [i]], at) for i, at in enumerate(places)], axis=1)
     else:
-        low, high = np.quantile(drawn, tails, axis=0)
+        low, high = _quantiles(drawn, tails)
     if method == "basic":
         return 2 * estimates - high, 2 * estimates - low
     if method == "studentized":
@@ -187,17 +181,20 @@ def monte_carlo_errors(
 
 def spread(drawn: Array) -> Array:
     """Bootstrap standard errors (s,) from replicates (resamples, s), undefined ones left out."""
-    defined = ~np.isnan(drawn)
-    count = defined.sum(0)
-    filled = np.where(defined, drawn, 0.0)
-    mean = filled.sum(0) / np.maximum(count, 1)
-    squares = np.where(defined, (drawn - mean) ** 2, 0.0).sum(0)
-    return np.where(count > 1, np.sqrt(squares / np.maximum(count - 1, 1)), np.nan)
+    defined = np.count_nonzero(~np.isnan(drawn), axis=0) > 1
+    errors = np.full(drawn.shape[1], np.nan)
+    errors[defined] = np.nanstd(drawn[:, defined], axis=0, ddof=1)
+    return errors
 
 
-def _quantiles(values: Array, tails: Array) -> Array:
-    values = values[~np.isnan(values)]
-    return np.quantile(values, tails) if len(values) else np.full(2, np.nan)
+def _quantiles(drawn: Array, tails: Array) -> Array:
+    """(tails, s) of replicates (resamples, s), undefined ones left out."""
+    if not np.isnan(drawn).any():  # several times as fast
+        return np.asarray(np.quantile(drawn, tails, axis=0))
+    quantiles = np.full((len(tails), drawn.shape[1]), np.nan)
+    defined = ~np.isnan(drawn).all(axis=0)
+    quantiles[:, defined] = np.nanquantile(drawn[:, defined], tails, axis=0)
+    return quantiles
 
 
 def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> Array:
@@ -232,7 +229,7 @@ def _studentized(sample: Sample, drawn: Array, estimates: Array, seed: int) -> t
     rows = sample.rows
     first, second = np.triu_indices(rows.shape[1])
     products = rows[:, first] * rows[:, second]
-    sums, moments = resampled([rows, products], sample.design, len(drawn), seed, "intervals")
+    sums, moments = resampled([rows, products], Draws(sample.design, len(drawn), seed, "intervals"))
     errors = _standard_errors(sample, sums, moments)
     whole = _standard_errors(sample, rows.sum(0, keepdims=True), products.sum(0, keepdims=True))[0]
     return np.where(errors > 0, (drawn - estimates) / errors, np.nan), whole
@@ -244,12 +241,12 @@ def _standard_errors(sample: Sample, sums: Array, moments: Array) -> Array:
     first, second = np.triu_indices(k)
     twice = np.where(first == second, 1.0, 2.0)
     gradient = np.stack([_slope(sample, sums, j) for j in range(k)], axis=1)  # (r, k, s)
-    found = np.empty((len(sums), gradient.shape[2]))
+    errors = np.empty((len(sums), gradient.shape[2]))
     for i in range(gradient.shape[2]):
         g = gradient[:, :, i]
         square = (moments * twice * g[:, first] * g[:, second]).sum(1)
-        found[:, i] = np.sqrt(np.maximum(square - (g * sums).sum(1) ** 2 / sample.design.units, 0.0))
-    return found
+        errors[:, i] = np.sqrt(np.maximum(square - (g * sums).sum(1) ** 2 / sample.design.units, 0.0))
+    return errors
 
 
 def _slope(sample: Sample, sums: Array, j: int) -> Array:

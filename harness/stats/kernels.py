@@ -25,7 +25,7 @@ TILE = 256
 def _next(s: Any) -> Any:
     """The next 64 random bits; the state s (4,) moves on."""
     t = s[0] + s[3]
-    found = ((t << np.uint64(23)) | (t >> np.uint64(41))) + s[0]
+    bits = ((t << np.uint64(23)) | (t >> np.uint64(41))) + s[0]
     t = s[1] << np.uint64(17)
     s[2] ^= s[0]
     s[3] ^= s[1]
@@ -33,7 +33,7 @@ def _next(s: Any) -> Any:
     s[0] ^= s[3]
     s[2] ^= t
     s[3] = (s[3] << np.uint64(45)) | (s[3] >> np.uint64(19))
-    return found
+    return bits
 
 
 @compiled
@@ -87,3 +87,22 @@ def product(counts: Any, rows: Any, sums: Any) -> None:
                     b[j] += v * row[j]
                     c[j] += w * row[j]
                     d[j] += x * row[j]
+
+
+@compiled
+def hash_texts(data: Any, offsets: Any, seed: Any, hashed: Any) -> None:
+    """Fills hashed (n,): FNV-1a over each text's bytes, from a start that the seed gives, its bits then mixed."""
+    start = _mixed(seed + np.uint64(0x9E3779B97F4A7C15))
+    for i in range(len(hashed)):
+        value = np.uint64(0xCBF29CE484222325) ^ start
+        for j in range(offsets[i], offsets[i + 1]):
+            value = (value ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
+        hashed[i] = _mixed(value)
+
+
+@compiled
+def _mixed(value: Any) -> Any:
+    """The finalizer of SplitMix64 (Steele, Lea and Flood 2014)."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))

@@ -38,15 +38,15 @@ class Ranking:
 
 def rankings(rows: Sequence[Comparison]) -> list[Ranking]:
     """A ranking for each data set and score of which all pairs of three or more systems were compared."""
-    found = []
+    ranked = []
     ordered = sorted(enumerate(rows), key=lambda item: (item[1].dataset, item[1].score, item[0]))
     for (dataset, score), some in groupby((row for _, row in ordered), key=lambda row: (row.dataset, row.score)):
         pairs = list(some)
         names = list(dict.fromkeys(name for row in pairs for name in (row.baseline, row.system)))
         if len(names) > 2 and len(pairs) == len(names) * (len(names) - 1) // 2:
-            found.append(Ranking(dataset, score, tuple(_ranked(names, pairs))))
+            ranked.append(Ranking(dataset, score, tuple(_ranked(names, pairs))))
     place = {(row.dataset, row.score): i for i, row in reversed(list(enumerate(rows)))}
-    return sorted(found, key=lambda one: place[one.dataset, one.score])
+    return sorted(ranked, key=lambda ranking: place[ranking.dataset, ranking.score])
 
 
 def _ranked(names: Sequence[str], pairs: Sequence[Comparison]) -> Iterator[Ranked]:

@@ -7,8 +7,8 @@ by all metrics and all systems of a comparison. Randomness comes from (seed, pur
 each column is added up by itself in a fixed order, so that results are byte-identical whatever else runs on however
 many cores.
 
->>> design = Design.of(3)
->>> [total.shape for total in resampled([np.ones((3, 2)), np.ones((3, 1))], design, 5, seed=1, purpose="doc")]
+>>> draws = Draws(Design.of(3), resamples=5, seed=1, purpose="doc")
+>>> [total.shape for total in resampled([np.ones((3, 2)), np.ones((3, 1))], draws)]
 [(5, 2), (5, 1)]
 """
 
@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -27,20 +28,24 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from harness.types import Advance, Array, HarnessError, Metric, RunResult, nothing
+from harness.stats.design import Design, Kept
+from harness.types import Advance, Array, Metric, Rows, Statistics, nothing
 
-Codes = NDArray[np.int64]
-Kept = NDArray[np.bool_]
 Counts = NDArray[np.uint16]
 
 BLOCK = 32
 """Resamples that are drawn from one generator."""
-CELLS = 2**25
-"""Cells of rows that are multiplied at once: 256 MiB of float64; more columns than that draw the same counts again."""
-
-
+CELLS = 2**22
+"""Cells of rows, and of sums, that are worked on at once: 32 MiB of float64 each; more columns than that draw the same
+counts again."""
+COLUMNS = 32
+"""That are worked on at once in any case: with fewer, drawing takes longer than adding."""
+WEIGHTS = 2**22
+"""Weights of examples that what is not a function of a sum is scored under at once."""
 WORTH_THREADS = 2**22
 """Multiplications below which starting threads takes longer than they save."""
+WITH_BLAS = ("scipy.linalg", "torch")
+"""Packages that bring a BLAS of their own, which may be imported at any time."""
 
 
 def generator(seed: int, purpose: str, *path: int) -> np.random.Generator:
@@ -53,112 +58,31 @@ def _sequence(seed: int, purpose: str, *path: int) -> np.random.SeedSequence:
     return np.random.SeedSequence([seed, word, *path])
 
 
-# ---------------------------------------------------------------- what is drawn
-
-
-@dataclass(frozen=True)
-class Design:
-    """Which rows are drawn together."""
-
-    members: Codes
-    """(n,) the unit of each row; units are numbered from 0, those of a stratum one after the other."""
-    sizes: Codes
-    """(strata,) how many units each stratum has."""
-    repeat: Codes
-    """(n,) the repeat of each row, numbered from 0."""
-    label: str
-    """What a unit is: `examples`, or `clusters by FIELD`."""
-
-    @classmethod
-    def of(
-        cls,
-        n: int,
-        clusters: Sequence[object] | None = None,
-        strata: Sequence[object] | None = None,
-        repeats: Sequence[int] | None = None,
-        ids: Sequence[object] | None = None,
-        label: str | None = None,
-    ) -> Design:
-        """The design of n rows; with repeats, rows of one id (or cluster) are one unit."""
-        repeat = np.zeros(n, dtype=np.int64) if repeats is None else np.asarray(repeats, dtype=np.int64)
-        units = clusters if clusters is not None else ids if repeat.any() else None
-        members = np.arange(n, dtype=np.int64) if units is None else codes(units)
-        sizes = np.array([members.max(initial=-1) + 1], dtype=np.int64)
-        if strata is not None and n:
-            members, sizes = _by_stratum(members, strata)
-        return cls(members, sizes, repeat, label or ("examples" if clusters is None else "clusters"))
-
-    @classmethod
-    def of_run(cls, run: RunResult) -> Design:
-        """The design of a run's rows, by its cluster and strata fields and its repeats."""
-        table = run.examples
-        return cls.of(
-            len(table),
-            clusters=None if run.cluster is None else table[run.cluster].tolist(),
-            strata=None if run.strata is None else table[run.strata].tolist(),
-            repeats=table["repeat"].tolist(),
-            ids=table["id"].tolist(),
-            label=None if run.cluster is None else f"clusters by {run.cluster}",
-        )
-
-    @property
-    def units(self) -> int:
-        return int(self.sizes.sum())
-
-    @property
-    def repeats(self) -> int:
-        return int(self.repeat.max(initial=0)) + 1
-
-    def kept(self, keep: Kept) -> Design:
-        """The design of the rows that are kept; units of which none is left are gone."""
-        if keep.all():
-            return self
-        left, members = np.unique(self.members[keep], return_inverse=True)
-        stratum = np.repeat(np.arange(len(self.sizes)), self.sizes)[left]
-        sizes = np.bincount(stratum, minlength=len(self.sizes))
-        return replace(self, members=members, sizes=sizes[sizes > 0], repeat=self.repeat[keep])
-
-
-def codes(values: Sequence[object]) -> Codes:
-    """Numbers for names in order of first appearance."""
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(repr(value), len(known)) for value in values], dtype=np.int64)
-
-
-def _by_stratum(members: Codes, strata: Sequence[object]) -> tuple[Codes, Codes]:
-    """(members numbered stratum by stratum, units of each stratum)."""
-    stratum = codes(strata)
-    of_unit = np.full(members.max() + 1, -1, dtype=np.int64)
-    of_unit[members] = stratum
-    torn = np.flatnonzero(of_unit[members] != stratum)
-    if len(torn):
-        raise HarnessError(
-            f"the cluster of row {torn[0] + 1} lies in two strata ({strata[torn[0]]!r} is one); "
-            "expected every cluster within one stratum"
-        )
-    order = np.argsort(of_unit, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return place[members], np.bincount(of_unit)
-
-
 class Sample:
-    """A metric's rows (n, k) under a design.
+    """A metric's rows of n examples under a design.
 
-    Rows of a summable metric are summed by unit and repeat; what is no function of a sum keeps its rows, each with the
-    weight of its unit and repeat. `keep` (n,) leaves rows out; the units stay as they are, so that systems can share
+    Rows of a summable metric are summed by unit and repeat; what is not a function of a sum keeps its rows, each with
+    the weight of its unit and repeat. `keep` (n,) leaves rows out; the units stay as they are, so systems can share
     draws.
     """
 
-    def __init__(self, metric: Metric, rows: Array, design: Design, keep: Kept | None = None) -> None:
-        kept = np.ones(len(rows), dtype=np.bool_) if keep is None else keep
+    def __init__(self, metric: Metric, rows: Rows | Array, design: Design, keep: Kept | None = None) -> None:
         self.metric, self.design = metric, design
         self.summable = type(metric).score_weighted is Metric.score_weighted
-        self.rows = np.ascontiguousarray(rows[kept], dtype=np.float64)
-        self.members, self.repeat = design.members[kept], design.repeat[kept]
-        alone = design.repeats == 1 and np.array_equal(self.members, np.arange(design.units))
-        if self.summable and not alone:
+        self.jackknifed = metric.jackknifed and not self.summable
+        self.whole = Rows.of(rows) if keep is None else Rows.of(rows)[keep]
+        self.rows = np.ascontiguousarray(self.whole.values, dtype=np.float64)
+        self.members, self.repeat = design.members, design.repeat
+        if keep is not None:
+            self.members, self.repeat = self.members[keep], self.repeat[keep]
+        if self.summable and (design.repeats > 1 or not np.array_equal(self.members, np.arange(design.units))):
             self.rows = self._by_unit(self.rows)
+
+    @classmethod
+    def scored(cls, statistics: Statistics, design: Design, among: Kept | None = None) -> Sample:
+        """The examples that have a row, of those `among` (n,), as a data set of their own."""
+        keep = statistics.scored if among is None else statistics.scored & among
+        return cls(statistics.metric, statistics.whole[keep], design.kept(keep))
 
     def _by_unit(self, rows: Array) -> Array:
         """(units, repeats * k)"""
@@ -174,8 +98,15 @@ class Sample:
         return self.metric.score(sums)
 
     def weighted(self, weights: Array, of_repeats: Array) -> Array:
-        """(r, s) of what is no function of a sum, under weights of units (r, units) and repeats (r, repeats)."""
-        return self.metric.score_weighted(weights[:, self.members] * of_repeats[:, self.repeat], self.rows)
+        """(r, s) of what is not a function of a sum, under weights of units (r, units) and repeats (r, repeats)."""
+        some = max(1, WEIGHTS // max(len(self.members), 1))
+        parts = [
+            self.metric.score_weighted(units[:, self.members] * repeats[:, self.repeat], self.whole)
+            for units, repeats in (
+                (weights[i : i + some], of_repeats[i : i + some]) for i in range(0, len(weights), some)
+            )
+        ]
+        return np.concatenate(parts)
 
     def estimate(self) -> Array:
         """(s,) the scores themselves."""
@@ -187,135 +118,181 @@ class Sample:
     def left_out(self) -> Array:
         """The jackknife: scores (units, s) with each unit left out in turn."""
         units = self.design.units
-        once = np.ones((1, self.design.repeats))
         if self.summable:
-            return self.scores(self.rows.sum(0) - self.rows, np.repeat(once, units, axis=0))
-        weights = (1.0 - (np.arange(units) == i)[None] for i in range(units))
-        return np.concatenate([self.weighted(weight, once) for weight in weights])
+            return self.scores(self.rows.sum(0) - self.rows, np.ones((units, self.design.repeats)))
+        return self.metric.score_left_out(self.whole, self.members, units)
+
+    def shifts(self) -> tuple[Array, Array]:
+        """How the scores move with one more of each unit (units, s) and of each repeat (repeats, s), by leaving each
+        out. Drawing units and adding their shifts up has exactly the variance of the jackknife (Efron and Stein 1981),
+        that of a stratified one where there are strata."""
+        estimate, design = self.estimate(), self.design
+        sizes = np.repeat(design.sizes, design.sizes)[:, None]
+        of_units = (estimate - self.left_out()) * np.sqrt((sizes - 1) / sizes)
+        if design.repeats == 1:
+            return of_units, np.zeros((1, len(estimate)))
+        without = self.metric.score_left_out(self.whole, self.repeat, design.repeats)
+        return of_units, (estimate - without) * np.sqrt((design.repeats - 1) / design.repeats)
 
 
 # ---------------------------------------------------------------- draws
 
 
-def counts(design: Design, seed: int, purpose: str, block: int, flips: bool = False) -> Counts:
-    """How often each unit was drawn (BLOCK, units); with `flips`, 0 or 1 at random."""
-    from harness.stats import kernels
+@dataclass(frozen=True)
+class Draws:
+    """Which resamples: everyone who names the same ones has the same counts."""
 
-    drawn = np.empty((BLOCK, design.units), dtype=np.uint16)
-    state = _sequence(seed, purpose, block).generate_state(4, np.uint64)
-    if flips:
-        kernels.coin_flips(state, drawn)
-    else:
-        kernels.bootstrap_counts(state, design.sizes, drawn)
-    return drawn
+    design: Design
+    resamples: int
+    seed: int
+    purpose: str
+    flips: bool = False
+    """Units are marked with 0 or 1 at random instead of drawn."""
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.resamples // BLOCK)
+
+    def counts(self, block: int) -> Counts:
+        """How often each unit was drawn (BLOCK, units) in one block of resamples."""
+        from harness.stats import kernels
+
+        drawn = np.empty((BLOCK, self.design.units), dtype=np.uint16)
+        state = _sequence(self.seed, self.purpose, block).generate_state(4, np.uint64)
+        if self.flips:
+            kernels.coin_flips(state, drawn)
+        else:
+            kernels.bootstrap_counts(state, self.design.sizes, drawn)
+        return drawn
+
+    def of_repeats(self) -> Array:
+        """How often each repeat was drawn (resamples, repeats)."""
+        repeats = self.design.repeats
+        if repeats == 1:
+            return np.ones((self.resamples, 1))
+        drawn = generator(self.seed, f"{self.purpose} repeats").multinomial(
+            repeats, np.full(repeats, 1 / repeats), self.resamples
+        )
+        return drawn.astype(np.float64)
 
 
-def repeat_counts(design: Design, resamples: int, seed: int, purpose: str) -> Array:
-    """How often each repeat was drawn (resamples, repeats)."""
-    if design.repeats == 1:
-        return np.ones((resamples, 1))
-    shares = np.full(design.repeats, 1 / design.repeats)
-    drawn = generator(seed, f"{purpose} repeats").multinomial(design.repeats, shares, resamples)
-    return drawn.astype(np.float64)
-
-
-def resampled(
-    rows: Sequence[Array],
-    design: Design,
-    resamples: int,
-    seed: int,
-    purpose: str,
-    flips: bool = False,
-    advance: Advance = nothing,
-) -> list[Array]:
+def resampled(rows: Sequence[Array], draws: Draws, advance: Advance = nothing) -> list[Array]:
     """Sums (resamples, k) of each array of rows (units, k) under shared draws."""
-    found: list[Array] = [np.empty((resamples, 0))] * len(rows)
-    for some in _portions([one.shape[1] for one in rows], design.units):
+    totals: list[Array] = [np.empty((draws.resamples, 0))] * len(rows)
+    together = portions([part.shape[1] for part in rows], draws.design.units, draws.resamples)
+    for some, step in zip(together, shared(advance, len(together)), strict=True):
         wide = np.concatenate([rows[i] for i in some], axis=1) if len(some) > 1 else rows[some[0]]
         if wide.shape[1] % 8 and len(some) > 1:  # whole vectors of the processor's
             wide = np.pad(wide, ((0, 0), (0, -wide.shape[1] % 8)))
-        sums = _sums(wide, design, resamples, seed, purpose, flips, advance)
+        sums = _sums(wide, draws, step)
         ends = np.cumsum([rows[i].shape[1] for i in some])
         for i, part in zip(some, np.split(sums, ends, axis=1)[: len(some)], strict=True):
-            found[i] = np.ascontiguousarray(part)
-    return found
+            totals[i] = np.ascontiguousarray(part)
+    return totals
 
 
-def _portions(widths: Sequence[int], units: int) -> Iterator[list[int]]:
-    """Arrays to multiply together, as many as fit into CELLS."""
-    some: list[int] = []
-    for i, width in enumerate(widths):
-        if some and (sum(widths[j] for j in some) + width) * units > CELLS:
-            yield some
-            some = []
-        some.append(i)
-    if some:
-        yield some
+def portions(widths: Sequence[int], units: int, resamples: int) -> list[list[int]]:
+    """Which arrays of so many columns to work on together: as many as fit into CELLS and COLUMNS."""
+    parts: list[list[int]] = []
+    width, most = 0, max(CELLS // max(units, resamples, 1), COLUMNS)
+    for i, columns in enumerate(widths):
+        if not parts or width + columns > most:
+            parts.append([])
+            width = 0
+        parts[-1].append(i)
+        width += columns
+    return parts
 
 
-def _sums(rows: Array, design: Design, resamples: int, seed: int, purpose: str, flips: bool, advance: Advance) -> Array:
+def shared(advance: Advance, parts: int) -> list[Advance]:
+    """For each of so many parts of a piece of work what it tells of its own progress, which is a share of the whole."""
+    done = 0
+
+    def step(n: int) -> None:
+        nonlocal done
+        before, done = done, done + n
+        advance(done // parts - before // parts)
+
+    return [advance] if parts == 1 else [step] * parts
+
+
+def _sums(rows: Array, draws: Draws, advance: Advance) -> Array:
     from harness.stats import kernels
 
-    blocks = -(-resamples // BLOCK)
-    sums = np.empty((blocks * BLOCK, rows.shape[1]))
+    sums = np.empty((draws.blocks * BLOCK, rows.shape[1]))
 
-    def one(block: int) -> int:
-        drawn = counts(design, seed, purpose, block, flips)
-        kernels.product(drawn, rows, sums[block * BLOCK : (block + 1) * BLOCK])
-        return min(BLOCK, resamples - block * BLOCK)
+    def add(block: int) -> int:
+        kernels.product(draws.counts(block), rows, sums[block * BLOCK : (block + 1) * BLOCK])
+        return min(BLOCK, draws.resamples - block * BLOCK)
 
-    if blocks * BLOCK * rows.size < WORTH_THREADS:
-        for block in range(blocks):
-            advance(one(block))
-        return sums[:resamples]
+    if len(sums) * rows.size < WORTH_THREADS:
+        for block in range(draws.blocks):
+            advance(add(block))
+        return sums[: draws.resamples]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in pool.map(one, range(blocks)):
+        for done in pool.map(add, range(draws.blocks)):
             advance(done)
-    return sums[:resamples]
+    return sums[: draws.resamples]
 
 
 def swapped_all(rows: Sequence[Array], units: int) -> list[Array]:
     """Sums (2^units, k) of each array of rows under every way to mark units."""
     marks = ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
     with quiet_single_thread():
-        return [marks @ one for one in rows]
+        return [marks @ part for part in rows]
 
 
 def replicates(
     samples: Sequence[Sample], resamples: int, seed: int, purpose: str, advance: Advance = nothing
 ) -> list[Array]:
     """Bootstrap replicates (resamples, s) of each sample of one design, on shared counts."""
-    design = samples[0].design
-    of_repeats = repeat_counts(design, resamples, seed, purpose)
-    summable = [sample for sample in samples if sample.summable]
+    draws = Draws(samples[0].design, resamples, seed, purpose)
+    of_repeats = draws.of_repeats()
+    replicated: dict[int, Array] = {}
     with quiet_single_thread():
-        sums = resampled([one.rows for one in summable], design, resamples, seed, purpose, advance=advance)
-        found = {id(one): one.scores(total, of_repeats) for one, total in zip(summable, sums, strict=True)}
-        for sample in samples:
-            if not sample.summable:
-                found[id(sample)] = _weighted(sample, of_repeats, seed, purpose, advance)
-    return [found[id(sample)] for sample in samples]
+        shifts = {i: sample.shifts() for i, sample in enumerate(samples) if sample.jackknifed}
+        added = [i for i, sample in enumerate(samples) if sample.summable or i in shifts]
+        others = [i for i in range(len(samples)) if not samples[i].summable and i not in shifts]
+        rows = {i: shifts[i][0] if i in shifts else samples[i].rows for i in added}
+        parts = portions([rows[i].shape[1] for i in added], draws.design.units, resamples)
+        steps = iter(shared(advance, len(parts) + len(others)))
+        for part in parts:  # the sums of one are gone before the next
+            some = [added[place] for place in part]
+            for i, sums in zip(some, resampled([rows[i] for i in some], draws, next(steps)), strict=True):
+                replicated[i] = (
+                    _shifted(samples[i], sums, of_repeats, *shifts[i])
+                    if i in shifts
+                    else samples[i].scores(sums, of_repeats)
+                )
+        for i in others:
+            replicated[i] = _weighted(samples[i], draws, of_repeats, next(steps))
+    return [replicated[i] for i in range(len(samples))]
 
 
-def _weighted(sample: Sample, of_repeats: Array, seed: int, purpose: str, advance: Advance) -> Array:
-    """Replicates (resamples, s) of what is no function of a sum."""
+def _shifted(sample: Sample, sums: Array, of_repeats: Array, of_units: Array, of_repeat: Array) -> Array:
+    """Replicates (resamples, s) around the estimate, from sums of the shifts of the units that were drawn."""
+    return np.asarray(sample.estimate() + (sums - of_units.sum(0)) + (of_repeats - 1) @ of_repeat)
+
+
+def _weighted(sample: Sample, draws: Draws, of_repeats: Array, advance: Advance) -> Array:
+    """Replicates (resamples, s) of what is not a function of a sum."""
     parts = []
-    for start in range(0, len(of_repeats), BLOCK):
-        weights = of_repeats[start : start + BLOCK]
-        drawn = counts(sample.design, seed, purpose, start // BLOCK)[: len(weights)].astype(np.float64)
-        parts.append(sample.weighted(drawn, weights))
-        advance(len(weights))
+    for block in range(draws.blocks):
+        repeats = of_repeats[block * BLOCK : (block + 1) * BLOCK]
+        parts.append(sample.weighted(draws.counts(block)[: len(repeats)].astype(np.float64), repeats))
+        advance(len(repeats))
     return np.concatenate(parts)
 
 
 @contextmanager
 def quiet_single_thread() -> Iterator[Any]:
     """One BLAS thread, since the last bits of a product depend on how it is split; 0/0 is NaN without a warning."""
-    with _blas().limit(limits=1, user_api="blas"), np.errstate(divide="ignore", invalid="ignore"):
+    loaded = tuple(name in sys.modules for name in WITH_BLAS)
+    with _blas(loaded).limit(limits=1, user_api="blas"), np.errstate(divide="ignore", invalid="ignore"):
         yield
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    """Found once: looking for the libraries of a process takes longer than resampling a small data set."""
+def _blas(loaded: tuple[bool, ...]) -> ThreadpoolController:
+    """Found once for the packages loaded: looking for libraries takes longer than resampling a small data set."""
     return ThreadpoolController()

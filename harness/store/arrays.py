@@ -12,7 +12,8 @@ damaged: each has a checksum of its key and its bytes, and what does not match i
 
 Several processes may share a store. It has a rollback journal, not a WAL: what is appended is written once instead of
 twice, and a store in a read-only folder can be read. Recency has a table of its own because it changes and the bytes
-do not. A store that is full, locked or broken costs a warning and the time to compute again, never an exception.
+do not. A store that is full, locked or broken costs a warning and the time to compute again, never an exception; only
+pruning it, which is nothing but a wish for room, fails.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from harness.inputs.locks import held
+from harness.types import HarnessError
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +54,11 @@ where total - size < ?
 FILLED = """
 select (page_count - freelist_count) * page_size from pragma_page_count, pragma_freelist_count, pragma_page_size
 """
-# what SQLite says of a file that is no database, a damaged one, one with other tables
+# what SQLite says of a file that is not a database, a damaged one, one with other tables
 BROKEN = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
+
+FAULTS = (sqlite3.Error, OSError, UnicodeDecodeError)
+"""What can go wrong with a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +85,10 @@ class ArrayStore:
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values that are there and intact."""
-        found: dict[str, bytes] = {}
+        values: dict[str, bytes] = {}
         if os.path.exists(self.path):
-            self.use("read", lambda connection: self._read(connection, [key.encode() for key in keys], found))
-        return found
+            self.use("read", lambda connection: self._read(connection, [key.encode() for key in keys], values))
+        return values
 
     def put(self, items: Mapping[str, bytes]) -> None:
         """Keeps the values, all or none; one above a tenth of the limit is left out."""
@@ -89,19 +96,19 @@ class ArrayStore:
 
     def usage(self) -> Usage:
         """How full it is."""
-        found = Usage(0, 0, None)
+        usage = Usage(0, 0, None)
 
         def count(connection: sqlite3.Connection) -> None:
-            nonlocal found
-            found = Usage(*connection.execute(COUNT).fetchone())
+            nonlocal usage
+            usage = Usage(*connection.execute(COUNT).fetchone())
 
         if os.path.exists(self.path):
             self.use("read", count)
-        return found
+        return usage
 
     def prune(self, most: int | None = None, unused_since: float | None = None) -> int:
         """Removes what was not used since a moment, then the least recently used above `most` bytes of values, and
-        gives the file's room back; how many entries went."""
+        shrinks the file; how many entries went."""
         gone = 0
 
         def work(connection: sqlite3.Connection) -> None:
@@ -121,17 +128,22 @@ class ArrayStore:
             connection.executescript("pragma incremental_vacuum")
 
         if os.path.exists(self.path):
-            self.use("pruned", work)
+            try:
+                self._use(work)
+            except FAULTS as error:  # who asks for room must know that there is none
+                raise HarnessError(
+                    f"the cache {self.path} cannot be pruned ({error}); expected a file that can be written"
+                ) from error
         return gone
 
-    def _read(self, connection: sqlite3.Connection, keys: Sequence[bytes], found: dict[str, bytes]) -> None:
+    def _read(self, connection: sqlite3.Connection, keys: Sequence[bytes], values: dict[str, bytes]) -> None:
         now = int(time.time())
         old, damaged = [], []
         for part in (keys[start : start + 500] for start in range(0, len(keys), 500)):
             query = FIND.format(",".join("?" * len(part)))
             for key, is_old, checksum, value in connection.execute(query, (now - FRESH, *part)):
                 if isinstance(value, bytes) and checksum == _checksum(key, value):
-                    found[key.decode()] = value
+                    values[key.decode()] = value
                     if is_old:
                         old.append((now, key))
                 else:
@@ -184,18 +196,21 @@ class ArrayStore:
     def use(self, verb: str, work: Callable[[sqlite3.Connection], None]) -> None:
         """Does the work on the store, or on a new one if this one is broken; a failure is a warning."""
         try:
-            seen = self.path.stat().st_ino if self.path.exists() else None
-            try:
-                self._connect(work)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote damaged names
-                if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in BROKEN:
-                    raise
-                self._set_aside(seen, error)
-                self._connect(work)
+            self._use(work)
             self._wait = WAIT
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        except FAULTS as error:
             self._wait = 0.0 if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY else WAIT
             self._warn(verb, "the cache %s cannot be %s (%s); going on without it", self.path, verb, error)
+
+    def _use(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        seen = self.path.stat().st_ino if self.path.exists() else None
+        try:
+            self._connect(work)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote damaged names
+            if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in BROKEN:
+                raise
+            self._set_aside(seen, error)
+            self._connect(work)
 
     def _connect(self, work: Callable[[sqlite3.Connection], None]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -208,21 +223,11 @@ class ArrayStore:
 
     def _set_aside(self, seen: int | None, error: Exception) -> None:
         """Renames the broken file unless another process has done so, and may have begun the next."""
-        with suppress(FileNotFoundError), self._alone():
+        with suppress(FileNotFoundError), held(Path(f"{self.path}.lock"), WAIT):
             if self.path.stat().st_ino == seen:
                 Path(f"{self.path}-journal").unlink(missing_ok=True)  # or it is rolled back into the next file
                 self.path.replace(f"{self.path}.broken")
                 self._warn("broken", "the cache %s is broken (%s); set aside, a new one begins", self.path, error)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process at a time."""
-        with open(f"{self.path}.lock", "a") as lock:
-            if os.name == "posix":
-                import fcntl
-
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _warn(self, kind: str, message: str, *values: object) -> None:
         if kind not in self._warned:

@@ -6,9 +6,12 @@ import os
 import tempfile
 from pathlib import Path
 
+SUFFIX = ".harness-unfinished"
+"""Of the names of temporary files: a run folder may be one in which other programs keep theirs."""
+
 
 def write(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=SUFFIX)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -24,8 +27,9 @@ def write(path: Path, content: bytes) -> None:
 
 def sweep(folder: Path) -> None:
     """Removes what a kill in the middle of a write left."""
-    for leftover in folder.glob(".*.tmp"):
-        leftover.unlink(missing_ok=True)
+    for leftover in folder.glob(f".*{SUFFIX}"):
+        if leftover.is_file():
+            leftover.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -21,8 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from harness.inputs import regular
 from harness.store import atomic
-from harness.types import Output
+from harness.types import Gate, HarnessError, Output
+from harness.types.gate import amount
 
 log = logging.getLogger(__name__)
 
@@ -60,28 +62,30 @@ class Journal:
     @cached_property
     def content(self) -> Content:
         """What is in it, with whatever is appended from here."""
-        found = Content()
+        content = Content()
         batch: dict[str, Output] = {}
-        size = 0
+        gate, size = Gate(str(self.path)), 0
         for line in self._lines():
             size += len(line)
             try:
                 record = json.loads(line)
                 if "key" in record:
-                    batch[record["key"]] = Output(record["text"], record["error"], record.get("info", {}))
+                    batch[str(record["key"])] = gate(Output(record["text"], record["error"], record.get("info") or {}))
                     continue
                 if "plan" in record:
-                    found.planned += record["plan"]
+                    content.planned += [[str(key) for key in batch] for batch in record["plan"]]
                 else:
-                    found.add(batch, None if record.get("cached") else record["seconds"])
-            except (ValueError, KeyError, TypeError, AttributeError):
+                    content.add(batch, None if record.get("cached") else amount(record["seconds"]))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 log.warning("%s has a line that cannot be read; its output is generated again", self.path)
                 continue
             batch, self._size = {}, size
-        return found
+        return content
 
     def _lines(self) -> Iterator[bytes]:
         """All lines that have an end."""
+        if (strange := regular.irregular(self.path)) is not None:
+            raise HarnessError(f"{self.path} is {strange}; expected a plain file, as a run leaves it")
         if self.path.exists():
             with open(self.path, "rb") as file:
                 yield from (line for line in file if line.endswith(b"\n"))
@@ -107,7 +111,7 @@ class Journal:
         self.content  # noqa: B018  (finds where it ends)
         content = "".join(json.dumps(record) + "\n" for record in records).encode()
         new = not self.path.exists()
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | regular.NOFOLLOW, 0o666)
         try:
             os.ftruncate(descriptor, self._size)
             os.lseek(descriptor, self._size, os.SEEK_SET)

@@ -10,29 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.store.folder import COLUMNS, documents, metadata_field
-from harness.types import Dataset, Example, HarnessError, Output, System
+from harness.store.example_table import COLUMNS, Expected, metadata_field, read_examples
+from harness.store.finished import documents
+from harness.types import Dataset, Example, Output, System
 
 
 class Stored:
     """The rows of a stored run."""
 
     def __init__(self, folder: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        found, told = documents(folder, ("scores.json", "examples.parquet", "manifest.json"))
-        scores = told["scores"]
-        try:
-            table = pq.read_table(folder / "examples.parquet")
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise HarnessError(
-                f"{folder / 'examples.parquet'} cannot be read ({error}); expected the examples of a finished run"
-            ) from None
-        self.manifest: Mapping[str, Any] = found
+        manifest, content = documents(folder, ("scores.json", "examples.parquet", "manifest.json"))
+        scores = content["scores"]
+        cluster = manifest["dataset"]["cluster"]
+        table = read_examples(folder, Expected(None, () if cluster is None else (cluster,), tuple(scores)))
+        self.manifest: Mapping[str, Any] = manifest
         self.columns = {name: table.column(name).to_pylist() for name in table.column_names if name not in scores}
         self.fields = {name: metadata_field(name, scores) for name in self.columns if name not in COLUMNS}
-        cluster = found["dataset"]["cluster"]
         self.cluster = None if cluster is None else metadata_field(cluster, scores)
 
     def rows(self) -> Iterator[tuple[Example, Output]]:

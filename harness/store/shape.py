@@ -1,20 +1,30 @@
-"""What scores.json and manifest.json must hold, so that nothing else is taken for that of a finished run."""
+"""What scores.json, manifest.json and the head of statistics.parquet must hold, so that nothing else is taken for a
+finished run's.
+
+A shape is a type, several of them, or a mapping: of named fields, or of any names to one shape. Fields that are marked
+`maybe` may be absent; others that are not named here may hold anything.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
+
+import orjson
 
 from harness.types import Score
 
 SCHEMA = 1
 """Of both files, as this harness writes them."""
-
-
-SCORE = {field.name for field in fields(Score)} - {"name"}
+LEVELS = 64
+"""Of nesting: far more than a config has, far fewer than exhaust a stack."""
+LARGEST = 2**63
+MOST_DIGITS = 100
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json")
 """What every finished run has."""
+NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", ".lock")
+"""What a run reads or writes in its folder."""
 
 
 class WrongShape(ValueError):
@@ -25,77 +35,200 @@ class NewerSchema(WrongShape):
     """Nothing is wrong with it, but this harness cannot know what it means."""
 
 
-def check_scores(told: Any) -> None:
-    """Refuses what is no content of a scores.json."""
-    _of_this_schema(told)
-    _has(told, "name", str)
-    _has(told, "examples", int)
-    _has(told, "failed", int)
-    for name, score in _has(told, "scores", dict).items():
-        if not isinstance(score, dict):
-            raise WrongShape(f"{_shown(score)} for the score {name}")
-        if unknown := sorted(set(score) - SCORE):
-            raise WrongShape(f"the score {name} has {unknown[0]!r}")
-        for field in ("estimate", "low", "high"):
-            _has(score, field, float | int | None)
-        _has(score, "level", float)
-        _has(score, "method", str)
-        _has(score, "resamples", int)
-        _has(score, "signature", str)
+# ---------------------------------------------------------------- shapes
+
+
+@dataclass(frozen=True)
+class Each:
+    """A list, or a mapping of any names, whose values have one shape."""
+
+    value: Any
+    kind: type = dict
+    least: int = 0
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """A field that may be absent, or null, or both."""
+
+    value: Any
+    absent: bool = True
+    null: bool = True
+
+
+NUMBER = (int, float)
+TEXT, WHOLE, FLAG, NULL = (str,), (int,), (bool,), (type(None),)
+ABOUT = Maybe(Each((*TEXT, *NUMBER, *FLAG, *NULL)), null=False)
+HEALTH = {"warnings": Maybe(Each(TEXT, list), null=False)}
+STOPPED = {
+    "score": TEXT, "answer": (*TEXT, *NULL), "estimate": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER,
+    "looks": WHOLE, "examples": WHOLE, "of": WHOLE, "baseline": (*TEXT, *NULL), "saved": NUMBER,
+}  # fmt: skip
+SCORE = {
+    **dict.fromkeys(("estimate", "low", "high"), (*NUMBER, *NULL)),
+    "level": NUMBER,
+    "method": TEXT,
+    "resamples": WHOLE,
+    "signature": TEXT,
+    "higher_is_better": Maybe(FLAG, null=False),
+    "note": Maybe(TEXT),
+    "title": Maybe(TEXT, null=False),
+    "digits": Maybe(WHOLE, null=False),
+    **dict.fromkeys(("low_error", "high_error", "if_worst", "if_best"), Maybe(NUMBER)),
+}
+SCORES = {
+    "name": TEXT,
+    "examples": WHOLE,
+    "failed": WHOLE,
+    "health": Maybe(HEALTH, null=False),
+    "stopped": Maybe(STOPPED),
+    "scores": Each(SCORE),
+}
+OF_SCORES = {field.name for field in fields(Score)} - {"name"}
+MANIFEST = {
+    "dataset": {
+        "name": TEXT, "key": TEXT, "cluster": (*TEXT, *NULL), "strata": Maybe(TEXT), "examples": WHOLE, "about": ABOUT,
+    },
+    "system": {
+        "name": TEXT, "key": Maybe(TEXT, absent=False), "repeats": WHOLE, "about": ABOUT, "step": Maybe(WHOLE),
+        "series": Maybe(TEXT),
+    },
+    "name": TEXT,
+    "key": TEXT,
+    "result": Maybe(TEXT),
+    "group": (*TEXT, *NULL),
+    "config": dict,
+    "files": Each(TEXT),
+    "metrics": Each({"signature": TEXT, "key": Maybe(TEXT)}),
+    "health": Maybe(HEALTH),
+    "stopped": Maybe(STOPPED),
+    "generation": Each((*NUMBER, *NULL)),
+    "seed": WHOLE,
+    "harness": TEXT,
+    "git": Maybe({"commit": TEXT, "dirty": Maybe(FLAG)}),
+    "mlflow": Maybe({"run_id": TEXT, "uri": Maybe(TEXT, null=False), "where": Maybe(TEXT, null=False)}, absent=False),
+    "mlflow_run_ids": Each(TEXT, list),
+    "started": TEXT,
+    "ended": TEXT,
+}  # fmt: skip
+CONFIG = {
+    "dataset": Maybe(dict, null=False),
+    "system": Maybe(dict, null=False),
+    "tracking": Maybe({"experiment": Maybe(TEXT), "uri": Maybe(TEXT)}, null=False),
+}
+STATISTICS = {
+    "_target_": TEXT,
+    "options": dict,
+    "version": WHOLE,
+    "columns": Each(TEXT, list, least=1),
+    "lists": Maybe(Each(TEXT, list)),
+    "definition": Each(TEXT),
+    "provenance": Each(TEXT),
+    "key": TEXT,
+}
+
+
+# ---------------------------------------------------------------- documents
+
+
+def parsed(content: bytes) -> Any:
+    """The JSON, of no more than so many levels; ValueError otherwise."""
+    document = orjson.loads(content)
+    level = [document]
+    for _ in range(LEVELS):
+        level = [value for item in level if isinstance(item, dict | list) for value in _inside(item)]
+        if not level:
+            return document
+    raise WrongShape(f"more than {LEVELS} levels of nesting")
+
+
+def _inside(item: Any) -> Any:
+    return item.values() if isinstance(item, dict) else item
+
+
+def check_scores(content: Any) -> None:
+    """Refuses what cannot be the content of a scores.json."""
+    _of_this_schema(content)
+    _check(content, SCORES)
+    for name, score in content["scores"].items():
+        if not score.keys() <= OF_SCORES:
+            raise WrongShape(f"the score {name} has {min(score.keys() - OF_SCORES)!r}")
+        if not 0 <= score.get("digits", 0) <= MOST_DIGITS:
+            raise WrongShape(f"{_shown(score['digits'])} for 'scores.{name}.digits'")
 
 
 def check_manifest(manifest: Any) -> None:
-    """Refuses what is no content of a manifest.json."""
+    """Refuses what cannot be the content of a manifest.json."""
     _of_this_schema(manifest)
     check_manifest_fields(manifest)
 
 
 def check_manifest_fields(manifest: Any) -> None:
     """The same for a manifest of any schema."""
-    if not isinstance(manifest, dict):
-        raise WrongShape(f"{_shown(manifest)} for an object")
-    dataset = _has(manifest, "dataset", dict)
-    _has(dataset, "name", str)
-    _has(dataset, "key", str)
-    _has(dataset, "cluster", str | None)
-    _has(_has(manifest, "system", dict), "name", str)
-    _has(manifest, "name", str)
-    _has(manifest, "key", str)
-    _has(manifest, "group", str | None)
-    _has(manifest, "config", dict)
-    _has(manifest, "files", dict)
-    _has(manifest, "metrics", dict)
-    _has(manifest, "mlflow", dict | None)
-    _has(manifest, "mlflow_run_ids", list)
+    _check(manifest, MANIFEST)
+    _check(manifest["config"], CONFIG)
     for field in ("started", "ended"):
-        time_of(_has(manifest, field, str))
+        time_of(manifest[field])
+
+
+def check_statistics(content: Any) -> None:
+    """Refuses what cannot be the head of a statistics.parquet."""
+    _check(content, {"metrics": Each(STATISTICS)})
 
 
 def experiment(manifest: dict[str, Any]) -> str:
     """The experiment that a run belongs to."""
-    found: str = _has(_has(manifest["config"], "tracking", dict), "experiment", str)
-    return found
+    config = manifest["config"]
+    _check(config, {"tracking": {"experiment": TEXT}})
+    name: str = config["tracking"]["experiment"]
+    return name
 
 
 def time_of(text: str) -> datetime:
     """A time of the manifest, here where it names no zone."""
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.astimezone()
+    try:
+        moment = datetime.fromisoformat(text)
+        moment.timestamp()
+        return moment if moment.tzinfo else moment.astimezone()
+    except (ValueError, OverflowError, OSError):
+        raise WrongShape(f"{_shown(text)} for a time") from None
 
 
 def _of_this_schema(content: Any) -> None:
-    if not isinstance(content, dict):
-        raise WrongShape(f"{_shown(content)} for an object")
-    if _has(content, "schema", int) > SCHEMA:
+    _check(content, {"schema": WHOLE})
+    if content["schema"] > SCHEMA:
         raise NewerSchema(f"schema {content['schema']}, written by a newer harness (this one reads schema {SCHEMA})")
 
 
-def _has(content: dict[str, Any], field: str, kind: Any) -> Any:
-    if field not in content:
-        raise WrongShape(f"no {field!r}")
-    if not isinstance(content[field], kind):
-        raise WrongShape(f"{_shown(content[field])} for {field!r}")
-    return content[field]
+def _check(value: Any, shape: Any, name: str = "") -> None:
+    kind = type(shape)
+    if kind is tuple:
+        _is(value, shape, name)
+    elif kind is Maybe:
+        if value is not None or not shape.null:
+            _check(value, shape.value, name)
+    elif kind is Each:
+        _is(value, (shape.kind,), name)
+        if len(value) < shape.least:
+            raise WrongShape(f"nothing in {name!r}")
+        for key, inner in value.items() if shape.kind is dict else enumerate(value):
+            _check(inner, shape.value, f"{name}.{key}")
+    elif kind is dict:
+        _is(value, (dict,), name)
+        for field, inner in shape.items():
+            if field in value:
+                _check(value[field], inner, f"{name}.{field}" if name else field)
+            elif type(inner) is not Maybe or not inner.absent:
+                raise WrongShape(f"no {f'{name}.{field}' if name else field!r}")
+    else:
+        _is(value, (shape,), name)
+
+
+def _is(value: Any, kinds: tuple[type, ...], name: str) -> None:
+    """Truth is no number, and no number is beyond what files of other formats hold."""
+    right = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+    if not right or (type(value) is int and abs(value) >= LARGEST):
+        raise WrongShape(f"{_shown(value)} for {name!r}" if name else f"{_shown(value)} for an object")
 
 
 def _shown(value: Any) -> str:

@@ -1,1 +1,1 @@
-"""Systems under test: one file a kind."""
+"""Systems under test: one file per kind."""

@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.types import HarnessError
 
 log = logging.getLogger(__name__)
@@ -69,22 +69,23 @@ class Checkpoints:
         return {**tokenizer, "model": str(model), "adapter": str(folder)}
 
     def _chosen(self) -> list[tuple[int, Path]]:
-        found: dict[int, Path] = {}
+        by_step: dict[int, Path] = {}
         for folder in self._folders():
             step = step_of(folder)
             if step is None:
                 continue
-            if step in found:
+            if step in by_step:
                 raise HarnessError(
-                    f"{found[step]} and {folder} are both of step {step}; expected the checkpoints of one training run"
+                    f"{by_step[step]} and {folder} are both at step {step}; "
+                    "expected the checkpoints of one training run"
                 )
-            found[step] = folder
-        if not found:
+            by_step[step] = folder
+        if not by_step:
             raise HarnessError(
                 f"system.path={self.path} has no checkpoints; expected folders with a model, a number at the end of "
                 "their names or a trainer_state.json in them"
             )
-        kept = sorted(found.items())[:: self.every]
+        kept = sorted(by_step.items())[:: self.every]
         return kept[-self.last :] if self.last else kept
 
     def _folders(self) -> list[Path]:
@@ -96,7 +97,7 @@ class Checkpoints:
         whole = trained or weighted
         for folder in folders:
             if folder not in whole and re.search(r"\d$", folder.name):
-                log.warning("%s is not whole yet; it is left for the next call", folder)
+                log.warning("%s is incomplete; it is left for the next call", folder)
         return whole
 
 

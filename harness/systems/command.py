@@ -5,9 +5,9 @@ The program is started once and kept. It reads a line of JSON for each example, 
 beside the output is kept. With `batch` a line holds a list of examples. Its standard error goes to stderr.log in the
 run folder.
 
-Where it ends, says nothing for `timeout` seconds, or writes what is no answer, it is ended and started again, and what
-it had not answered is asked again one by one: an example that breaks it alone has failed, and the others have not. A
-program that breaks five times in a row without an answer ends the run; earlier batches are kept.
+Where it ends, says nothing for `timeout` seconds, or writes something that is not an answer, it is ended and started
+again, and what it had not answered is asked again one by one: an example that breaks it alone has failed, and the
+others have not. A program that breaks five times in a row without an answer ends the run; earlier batches are kept.
 
 What it will answer cannot be known from its text, so outputs are reused within the run folder only, as long as the
 command and those of its arguments that are files are the same. `revision` states that these and it decide the outputs.
@@ -32,7 +32,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from harness import files, programs
+from harness.inputs import files, programs
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1
@@ -98,8 +98,8 @@ class Command(System):
         """(answers by id, why some are missing)."""
         running = self._running = self._running or self._start()
         asked = [e.fields() | ({"repeat": e.repeat} if self.repeats > 1 else {}) for e in examples]
-        for one in [asked] if self.batch else asked:
-            running.inbox.put(json.dumps(one, default=str).encode() + b"\n")
+        for request in [asked] if self.batch else asked:
+            running.inbox.put(json.dumps(request, default=str).encode() + b"\n")
         open_ = {example.id for example in examples}
         outputs: dict[str, Output] = {}
         try:
@@ -122,7 +122,7 @@ class Command(System):
         if self._silent == MOST:
             raise HarnessError(
                 f"{self.name}: {self.command[0]} was started {MOST} times without a single answer, the last time: "
-                f"{self._broke}; expected a line of JSON for each that it reads"
+                f"{self._broke}; expected a line of JSON for each line that it reads"
             )
         self._silent += 1
         running = _Kept(self.command, self.name, self.folder and self.folder / LOG)
@@ -176,14 +176,14 @@ class _Kept(programs.Program):
 
 def _answer(line: bytes, where: str, asked: Collection[str]) -> tuple[str, Output]:
     """(id, output) of a line that the program wrote."""
-    found, shown = programs.parsed(line, where)
-    id_ = str(found.get("id")) if isinstance(found, dict) else ""
+    fields, shown = programs.parsed(line, where)
+    id_ = str(fields.get("id")) if isinstance(fields, dict) else ""
     if id_ not in asked:
         raise HarnessError(
             f'{where} is {shown!r}; expected {{"id": …, "output": …}} with the id of an example that it has read and '
             f"not answered yet: {files.some(sorted(asked))}"
         )
-    text, error, info = found.get("output"), found.get("error"), found.get("info")
+    text, error, info = fields.get("output"), fields.get("error"), fields.get("info")
     if isinstance(text, str) and error is None:
         return id_, Output(text, info=info if isinstance(info, dict) else {})
     if error is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.types import Example, HarnessError, Output, System
 
 VERSION = 1
@@ -28,8 +28,8 @@ class Copy(System):
     def seen(self, example: Example) -> Any:
         fields = example.fields()
         if self.field not in fields:
-            found = ", ".join(fields)
-            raise HarnessError(f"system.field={self.field} is no field of example {example.id!r}; found: {found}")
+            known = ", ".join(fields)
+            raise HarnessError(f"system.field={self.field} is not a field of example {example.id!r}; found: {known}")
         return fields[self.field]
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:

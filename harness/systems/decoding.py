@@ -6,7 +6,7 @@ any batch, after an interruption, and on its own; transformers' own sampling dra
 >>> Decoding(max_new_tokens=8, temperature=0.7)
 Traceback (most recent call last):
     ...
-harness.types.HarnessError: system.temperature=0.7 is for sampling; expected it with system.do_sample=true
+harness.types.errors.HarnessError: system.temperature=0.7 is for sampling; expected it with system.do_sample=true
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.prompt import generator
-from harness.types import HarnessError
+from harness.inputs.prompts import generator
+from harness.types import HarnessError, check_least
 
 UNSAMPLED = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
 """Sampling from the model's distribution as it is."""
@@ -48,8 +48,7 @@ class Decoding:
 
     def __post_init__(self) -> None:
         for name, least in (("max_new_tokens", 1), ("num_beams", 1), ("top_k", 0)):
-            if getattr(self, name) < least:
-                raise HarnessError(f"system.{name}={getattr(self, name)}; expected at least {least}")
+            check_least(f"system.{name}", getattr(self, name), least)
         if not 0 < self.top_p <= 1:
             raise HarnessError(f"system.top_p={self.top_p}; expected more than 0 and at most 1")
         if self.temperature <= 0:
@@ -79,9 +78,9 @@ class Decoding:
                 )
         optional = ("min_new_tokens", "length_penalty", "no_repeat_ngram_size", "repetition_penalty")
         always = ("max_new_tokens", "num_beams", "do_sample", *(UNSAMPLED if self.do_sample else ()))
-        given = {name: getattr(self, name) for name in optional if getattr(self, name) is not None}
+        chosen = {name: getattr(self, name) for name in optional if getattr(self, name) is not None}
         fixed = {name: getattr(self, name) for name in always}
-        return {**given, **fixed, "pad_token_id": pad, **self.generation}
+        return {**chosen, **fixed, "pad_token_id": pad, **self.generation}
 
     def randomness(self, prompts: Sequence[Any], repeats: Sequence[int], seed: int) -> dict[str, Any]:
         """What makes `model.generate` sample each row from its own numbers."""
@@ -146,5 +145,5 @@ class Stop:
 
         begin = max(self.start, input_ids.shape[1] - self.tail)
         texts = self.tokenizer.batch_decode(input_ids[:, begin:], skip_special_tokens=True)
-        found = [any(stop in text for stop in self.stop) for text in texts]
-        return torch.tensor(found, device=input_ids.device)
+        stopped = [any(stop in text for stop in self.stop) for text in texts]
+        return torch.tensor(stopped, device=input_ids.device)

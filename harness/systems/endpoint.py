@@ -9,6 +9,7 @@ this request only is a failed example. What would fail for every request, such a
 | --- | --- |
 | 408, 409, 425, 429, 5xx, a reset, no answer in time, an answer that is cut off or no JSON | tried again |
 | 400, 413, 422 and the like | a failed example with the server's message |
+| an answer without end | a failed example, once it is longer than `answer_bytes` |
 | 401, 402, 403, 404, 405, a redirect, an unknown model, a spent quota, a bad certificate, no server | `HarnessError` |
 """
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LONGEST_BACKOFF = 60.0
+FAULT_BYTES = 2**16
+"""Read of an answer that says what is wrong."""
 RETRIED = (408, 409, 425, 429)
 ENDING = (401, 402, 403, 404, 405)
 _NO_MODEL = re.compile(
@@ -53,6 +56,7 @@ class Limits:
     connect_timeout: float
     read_timeout: float
     time_limit: float
+    answer_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class Endpoint:
         took = ended - deadline + self.limits.time_limit
         message = f"{fault}; given up after {tries} {'try' if tries == 1 else 'tries'} in {took:.1f} s"
         if isinstance(fault, _Unreachable):
-            raise HarnessError(f"{message}. What was answered before is kept; the same command goes on from there")
+            raise HarnessError(f"{message}. What was answered before is kept; the same command continues from there")
         return Reply(None, message, tries, ended - started)
 
     async def _turn(self, tokens: int) -> None:
@@ -182,13 +186,13 @@ class Endpoint:
         timeout = aiohttp.ClientTimeout(whole, sock_connect=limits.connect_timeout)
         try:
             async with self._session.post(self.url, data=body, timeout=timeout, allow_redirects=False) as response:
-                content = await response.read()
+                content = await self._content(response)
         except aiohttp.ClientSSLError as error:
-            raise HarnessError(f"{self.url} gives no safe connection ({error}); expected valid TLS") from None
+            raise HarnessError(f"{self.url} offers no secure connection ({error}); expected valid TLS") from None
         except aiohttp.ClientConnectorError as error:
             why = f"{self.url} cannot be reached ({error.strerror or error.os_error})"
             if not self._answered:
-                raise HarnessError(f"{why}; expected a server there: system.base_url") from None
+                raise HarnessError(f"{why}; expected a server at system.base_url") from None
             raise _Unreachable(why) from None
         except aiohttp.ConnectionTimeoutError:
             raise _Unreachable(f"{self.url} cannot be reached within {limits.connect_timeout:g} s") from None
@@ -204,25 +208,40 @@ class Endpoint:
         said = _message(self._clean(content.decode(errors="replace")))
         raise self._fault(response.status, said, response.headers)
 
+    async def _content(self, response: aiohttp.ClientResponse) -> bytes:
+        """The body, unpacked, as long as it is no longer than it may be; of a fault, its beginning."""
+        good = 200 <= response.status < 300
+        most = self.limits.answer_bytes if good else FAULT_BYTES
+        parts, length = [], 0
+        async for part in response.content.iter_any():
+            parts.append(part)
+            length += len(part)
+            if length > most:
+                response.close()  # what is still to come is not waited for
+                if good:
+                    raise _Refused(f"the answer is longer than system.answer_mb={most / 2**20:g}")
+                break
+        return b"".join(parts)
+
     def _fault(self, status: int, said: str, headers: Any) -> Exception:
         """What an answer other than a good one means."""
-        found = f"{self.url} answered {status}: {said}"
+        answer = f"{self.url} answered {status}: {said}"
         if 300 <= status < 400:
-            return HarnessError(f"{found}, a redirect; expected system.base_url to be the address that it leads to")
+            return HarnessError(f"{answer}, a redirect; expected system.base_url to be the address that it leads to")
         if status in (401, 403):
             state = "its key was refused" if self._key else "which is not set"
-            return HarnessError(f"{found}; expected a key in the environment variable {self.key_variable}, {state}")
+            return HarnessError(f"{answer}; expected a key in the environment variable {self.key_variable}, {state}")
         if status in ENDING or (status < 500 and _NO_MODEL.search(said)):
-            return HarnessError(f"{found}; expected a server's system.base_url and a system.model that it has")
+            return HarnessError(f"{answer}; expected a server's system.base_url and a system.model that it has")
         if status == 429 and "insufficient_quota" in said:
-            return HarnessError(f"{found}; expected an account with credit. The same command goes on from here")
+            return HarnessError(f"{answer}; expected an account with credit. The same command continues from here")
         if status not in RETRIED and status < 500:
             return _Refused(f"HTTP {status}: {said}")
         after = retry_after(headers.get("Retry-After"))
         if after > self.limits.time_limit:
             return HarnessError(
-                f"{found}, and to come back in {after:.0f} s, more than system.time_limit={self.limits.time_limit:g}. "
-                "What was answered before is kept; the same command goes on from there"
+                f"{answer}, and to come back in {after:.0f} s, more than system.time_limit={self.limits.time_limit:g}. "
+                "What was answered before is kept; the same command continues from there"
             )
         if status in (429, 503):
             self._held = max(self._held, time.monotonic() + after)
@@ -257,13 +276,13 @@ def _message(content: str) -> str:
     >>> _message('{"error": {"message": "too long", "code": "context_length_exceeded"}}')
     'too long (context_length_exceeded)'
     """
-    found: Any = content.strip()
+    answer: Any = content.strip()
     with suppress(ValueError, RecursionError):
-        found = json.loads(found)
+        answer = json.loads(answer)
     code = None
-    while isinstance(found, dict):
-        code = found.get("code") or found.get("type") or code
-        inner = next((found[name] for name in ("error", "message", "detail") if found.get(name)), None)
-        found = str(found) if inner is None else inner
-    said = found if isinstance(found, str) else json.dumps(found)
+    while isinstance(answer, dict):
+        code = answer.get("code") or answer.get("type") or code
+        inner = next((answer[name] for name in ("error", "message", "detail") if answer.get(name)), None)
+        answer = str(answer) if inner is None else inner
+    said = answer if isinstance(answer, str) else json.dumps(answer)
     return f"{said[:500] or 'nothing'}{f' ({code})' if isinstance(code, str) and code not in said else ''}"

@@ -2,7 +2,7 @@
 
 The model is a folder, a GGUF file, `package:NAME/FILE` inside an installed Python package, or a hub name with its
 revision; `system.adapter=DIR` puts a PEFT adapter on it. The prompt is a Jinja template over the example's fields, with
-examples drawn from a file where wanted (harness.prompt.py); the decoding is greedy, by beams or sampled, each
+examples drawn from a file where wanted (harness/inputs/prompts.py); the decoding is greedy, by beams or sampled, each
 output from its own random numbers (harness/systems/decoding.py).
 
 Batches hold as many prompts as `batch_tokens` allows, planned by length from all examples before the first one runs;
@@ -25,10 +25,11 @@ from dataclasses import asdict
 from functools import cache, cached_property
 from typing import Any
 
-from harness.files import digest
-from harness.prompt import Prompt
+from harness.inputs.files import digest
+from harness.inputs.pretrained import Pretrained
+from harness.inputs.prompts import Prompt
+from harness.systems.chat import messages
 from harness.systems.decoding import Decoding
-from harness.systems.weights import Weights
 from harness.types import Example, HarnessError, Output, System
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,18 @@ class HuggingFace(System):
         dtype: str = "float32",
     ) -> None:
         """The options are explained in conf/system/huggingface.yaml."""
-        self.weights = Weights(model, revision, tokenizer, adapter, device, dtype)
-        self.name = name or self.weights.name
+        self.pretrained = Pretrained(
+            model,
+            "system.model",
+            revision=revision,
+            dtype=dtype,
+            device=device,
+            any_weights=True,
+            own_tokenizer=tokenizer,
+            adapter=adapter,
+        )
+        known = self.pretrained.name  # says at once that there is no such model
+        self.name = name or known
         self.step, self.series = step, series
         self.prompt = Prompt(prompt, few_shot)
         self.chat, self.system_message = chat, system_message
@@ -108,7 +119,9 @@ class HuggingFace(System):
         """A system of a model that is loaded already, as in a training run."""
         for option in ("revision", "tokenizer", "adapter", "device", "dtype"):
             if option in options:
-                raise HarnessError(f"{option}={options[option]} with a model in memory; expected it as it is loaded")
+                raise HarnessError(
+                    f"{option}={options[option]} with a model in memory; expected it to be set when the model is loaded"
+                )
         system = cls(type(model).__name__, **options)
         system._tokenizer, system._model = tokenizer, model
         return system
@@ -120,9 +133,10 @@ class HuggingFace(System):
         if not self.decoding.do_sample:
             del decoding["seed"]
         batch = None if self.batch_invariant else self.batch_tokens
-        identity = self.weights.identity()
+        identity = self.pretrained.identity()
+        dtype = self.pretrained.dtype
         options = [self.prompt.template, self.chat, self.system_message, decoding, batch]
-        return None if identity is None else digest(["huggingface", VERSION, identity, options])
+        return None if identity is None else digest(["huggingface", VERSION, identity, dtype, options])
 
     def seen(self, example: Example) -> str:
         return self.prompt(example)
@@ -232,10 +246,9 @@ class HuggingFace(System):
             option = "chat=true" if chat else "system_message"
             raise HarnessError(f"system.{option}: {self.name} has no chat template; expected a model that has one")
         if chat:
-            first = [] if self.system_message is None else [{"role": "system", "content": self.system_message}]
             prompts = [
                 tokenizer.apply_chat_template(
-                    [*first, {"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
+                    messages(prompt, self.system_message), tokenize=False, add_generation_prompt=True
                 )
                 for prompt in prompts
             ]
@@ -252,11 +265,11 @@ class HuggingFace(System):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return self.weights.load_tokenizer()
+        return self.pretrained.tokenizer
 
     @cached_property
     def _model(self) -> Any:
-        return self.weights.load_model()
+        return self.pretrained.load(self.pretrained.generator)[2]
 
 
 def _pad(tokenizer: Any) -> int:
@@ -265,7 +278,7 @@ def _pad(tokenizer: Any) -> int:
 
 @cache
 def _say_that_batches_matter() -> None:
-    """Once a process."""
+    """Once per process."""
     log.warning(
         "in batches, a few tokens of an output can depend on the batch it is made in; system.batch_invariant=true "
         "generates one prompt at a time"

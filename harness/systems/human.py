@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.types import Example, Output, System
 
 VERSION = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.systems.sentences import sentences as split
 from harness.types import Example, Output, System
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from harness.files import digest
+from harness.inputs.files import digest
 from harness.systems.sentences import sentences as split
 from harness.types import Example, HarnessError, Output, System
 

@@ -6,7 +6,7 @@ requests are under way at any time, and each output is handed over as it comes, 
 `endpoint.py` beside this file has the limits, the retries and the table of what is tried again, what fails and what
 ends the run.
 
-The key is read from the environment when requests are made, and stands in the request's header and nowhere else.
+The key is read from the environment when requests are made, and goes into the request's header and nowhere else.
 
 What a server runs can change behind its name: without a stated `revision`, outputs are reused in the run folder only.
 """
@@ -21,11 +21,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.files import digest
-from harness.prompt import Prompt
+from harness.inputs.files import digest
+from harness.inputs.prompts import Prompt
 from harness.systems.background import in_background
+from harness.systems.chat import messages
 from harness.systems.endpoint import Endpoint, Limits, Reply
-from harness.types import Example, HarnessError, Output, System
+from harness.types import Example, Gate, HarnessError, Output, System, check_choice
 
 VERSION = 1
 PATHS = {"chat": "/chat/completions", "completions": "/completions"}
@@ -38,7 +39,7 @@ Completion = tuple[str | None, dict[str, Any]]
 class OpenAI(System):
     incidental = (
         "api_key_env", "concurrency", "requests_per_minute", "tokens_per_minute", "retries", "backoff",
-        "connect_timeout", "read_timeout", "time_limit", "price",
+        "connect_timeout", "read_timeout", "time_limit", "answer_mb", "price",
     )  # fmt: skip
 
     def __init__(
@@ -66,17 +67,17 @@ class OpenAI(System):
         connect_timeout: float = 10,
         read_timeout: float = 300,
         time_limit: float = 900,
+        answer_mb: float = 16,
         price: Mapping[str, float | None] | None = None,
     ) -> None:
         self.base_url, self.model, self.revision = _address(base_url), model, revision
         self.name = name or model.rstrip("/").rsplit("/", 1)[-1]
-        if endpoint not in PATHS:
-            raise HarnessError(f"system.endpoint={endpoint}; expected one of {', '.join(PATHS)}")
+        check_choice("system.endpoint", endpoint, PATHS)
         if system_message is not None and endpoint != "chat":
-            raise HarnessError("system.system_message is set; expected system.endpoint=chat, which alone has one")
+            raise HarnessError("system.system_message is set; expected system.endpoint=chat, the only one that has it")
         self.endpoint, self.prompt, self.system_message = endpoint, Prompt(prompt), system_message
-        given = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "stop": stop, "seed": seed}
-        self.parameters: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+        parameters = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "stop": stop, "seed": seed}
+        self.parameters: dict[str, Any] = {option: value for option, value in parameters.items() if value is not None}
         for option in {"temperature", "top_p"} & self.parameters.keys():
             self.parameters[option] = float(self.parameters[option])  # 0 and 0.0 are the same to the key
         taken = [option for option in extra or {} if option in (*OWN, "n", "stream")]
@@ -87,7 +88,7 @@ class OpenAI(System):
         self.repeats, self.seed = repeats, seed
         self.sampled = seed is None and temperature != 0
         if not re.fullmatch(r"[A-Za-z_]\w*", api_key_env):  # a key given by mistake is not repeated
-            raise HarnessError("system.api_key_env is no name of a variable; expected one such as OPENAI_API_KEY")
+            raise HarnessError("system.api_key_env is not the name of a variable; expected one such as OPENAI_API_KEY")
         self.api_key_env = api_key_env
         wrong = [option for option in price or {} if option not in PRICES]
         if wrong:
@@ -96,13 +97,15 @@ class OpenAI(System):
         if len(prices) == 1:
             raise HarnessError(f"system.price={prices}; expected both prices or none")
         self.price = prices or None
+        self._gate = Gate(self.base_url)
         self.limits = Limits(
             concurrency, requests_per_minute, tokens_per_minute, retries, backoff,
-            connect_timeout, read_timeout, time_limit,
+            connect_timeout, read_timeout, time_limit, answer_mb * 2**20,
         )  # fmt: skip
         _check({"retries": retries, "backoff": backoff, **{f"price.{k}": v for k, v in prices.items()}}, zero=True)
         positive = ("concurrency", "requests_per_minute", "tokens_per_minute", *_TIMES)
-        _check({**{option: getattr(self.limits, option) for option in positive}, "repeats": repeats})
+        _check({option: getattr(self.limits, option) for option in positive})
+        _check({"repeats": repeats, "answer_mb": answer_mb})
 
     def key(self) -> str | None:
         if self.revision is None:
@@ -167,8 +170,7 @@ class OpenAI(System):
         prompt = self.prompt(example)
         asked: dict[str, Any] = {"model": self.model}
         if self.endpoint == "chat":
-            first = [] if self.system_message is None else [{"role": "system", "content": self.system_message}]
-            asked["messages"] = [*first, {"role": "user", "content": prompt}]
+            asked["messages"] = messages(prompt, self.system_message)
         else:
             asked["prompt"] = prompt
         seed = {} if self.seed is None else {"seed": self.seed + example.repeat}
@@ -180,7 +182,7 @@ class OpenAI(System):
         try:
             choice = answer["choices"][0]
             text = choice["message"]["content"] if self.endpoint == "chat" else choice["text"]
-            usage = answer.get("usage") or {}
+            usage = answer.get("usage") if isinstance(answer.get("usage"), dict) else {}
             info = {
                 "input_tokens": usage.get("prompt_tokens"),
                 "output_tokens": usage.get("completion_tokens"),
@@ -193,12 +195,12 @@ class OpenAI(System):
         return text, info
 
     def _output(self, reply: Reply[Completion]) -> Output:
-        text, info = reply.value or (None, {})
+        text, said = reply.value or (None, {})
+        info = self._gate.info(said)
         read, written = info.get("input_tokens"), info.get("output_tokens")
         if self.price is not None and read is not None and written is not None:
             info["cost"] = (read * self.price["input"] + written * self.price["output"]) / 1e6
-        info = {**info, "seconds": round(reply.seconds, 4), "tries": reply.tries}
-        info = {name: value for name, value in info.items() if value is not None}
+        info |= {"seconds": round(reply.seconds, 4), "tries": reply.tries}
         if text is not None:
             return Output(text, None, info)
         error = reply.error or f"the answer has no text, its finish reason is {info.get('finish')}"
@@ -216,7 +218,7 @@ def _address(base_url: str) -> str:
     except ValueError:
         whole = False
     if not whole:
-        raise HarnessError("system.base_url is no address; expected one such as http://localhost:8000/v1")
+        raise HarnessError("system.base_url is not an address; expected one such as http://localhost:8000/v1")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise HarnessError(
             f"system.base_url to {parts.hostname} holds more than an address; expected no name, password, ? or # in "

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import files
+from harness.inputs import files
 from harness.types import Example, HarnessError, Output, System
 
 
@@ -52,16 +52,16 @@ class Predictions(System):
                 which = f"the id {key[0]!r}" + (f" with the repeat {key[1]}" if "repeat" in row else "")
                 raise HarnessError(f"{place} has {which}, already used in {places[key]}; expected it once")
             outputs[key], places[key] = _output(row, place), place
-        known, found_ids = set(ids), {id_ for id_, _ in outputs}
-        missing = [id_ for id_ in ids if id_ not in found_ids]
-        extra = sorted(found_ids - known)
+        known, answered = set(ids), {id_ for id_, _ in outputs}
+        missing = [id_ for id_ in ids if id_ not in answered]
+        extra = sorted(answered - known)
         if missing or extra:
-            found = []
+            faults = []
             if missing:
-                found.append(f"lacks {len(missing)} of the data set's ids ({files.some(missing)})")
+                faults.append(f"lacks {len(missing)} of the data set's ids ({files.some(missing)})")
             if extra:
-                found.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
-            raise HarnessError(f"{self.path} {' and '.join(found)}; expected the data set's {len(ids)} ids, each once")
+                faults.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
+            raise HarnessError(f"{self.path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once")
         self.repeats = max((repeat for _, repeat in outputs), default=0) + 1
         if len(outputs) != self.repeats * len(ids):
             id_, repeat = next((i, r) for i in ids for r in range(self.repeats) if (i, r) not in outputs)
@@ -77,12 +77,12 @@ class Predictions(System):
 
 def _repeat(row: Mapping[str, Any], place: str) -> int:
     """Which output of its example a row holds; in CSV a number is text."""
-    given = row.get("repeat", 0)
-    if isinstance(given, str) and given.isdecimal():
-        given = int(given)
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise HarnessError(f"{place}: 'repeat' is {given!r}; expected a whole number from 0")
-    return given
+    repeat = row.get("repeat", 0)
+    if isinstance(repeat, str) and repeat.isdecimal():
+        repeat = int(repeat)
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
+        raise HarnessError(f"{place}: 'repeat' is {repeat!r}; expected a whole number from 0")
+    return repeat
 
 
 def _output(row: Mapping[str, Any], place: str) -> Output:

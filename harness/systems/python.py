@@ -1,4 +1,4 @@
-"""`system=python system.function=my.py:summarize`: a system that is a Python function of the user's own.
+"""`system=python system.function=my.py:summarize`: the user's own Python function as a system.
 
 It is called with an example as a dict (`id`, `source`, metadata by name; `repeat` where `repeats` is more than 1) and
 `options` as keywords, and returns the output's text. With `batch` it gets a list of dicts and returns a list. It may be
@@ -27,8 +27,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
-from harness import files, functions
-from harness.types import Example, HarnessError, Output, System
+from harness.inputs import files, functions
+from harness.types import Example, HarnessError, Output, System, check_least
 
 VERSION = 1
 
@@ -52,8 +52,7 @@ class Python(System):
         self.batch, self.batch_size, self.concurrency = batch, batch_size, concurrency
         self.repeats, self.options, self.revision = repeats, dict(options or {}), revision
         for option, value in (("batch_size", batch_size), ("concurrency", concurrency), ("repeats", repeats)):
-            if value is not None and value < 1:
-                raise HarnessError(f"system.{option}={value}; expected at least 1")
+            check_least(f"system.{option}", value)
         if batch and concurrency is not None:
             raise HarnessError(
                 f"system.batch=true with system.concurrency={concurrency}; expected one of them: a batch is one call"
@@ -84,24 +83,24 @@ class Python(System):
         if asynchronous:
             return self._runner.run(self._all(fields, at_once))
         if at_once == 1:
-            return [self._one(one) for one in fields]
+            return [self._called(example) for example in fields]
         with ThreadPoolExecutor(at_once) as threads:
-            return list(threads.map(self._one, fields))
+            return list(threads.map(self._called, fields))
 
     def _whole(self, fields: list[dict[str, Any]]) -> list[Output]:
-        found = self._loaded[0](fields, **self.options)
-        if inspect.isawaitable(found):
-            found = self._runner.run(_awaited(found))
-        found = found.tolist() if hasattr(found, "tolist") else found  # an array, a series
-        if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != len(fields):
-            shown = f"a list of {len(found)}" if isinstance(found, list | tuple) else functions.kind(found)
+        returned = self._loaded[0](fields, **self.options)
+        if inspect.isawaitable(returned):
+            returned = self._runner.run(_awaited(returned))
+        returned = returned.tolist() if hasattr(returned, "tolist") else returned  # an array, a series
+        if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(fields):
+            shown = f"a list of {len(returned)}" if isinstance(returned, list | tuple) else functions.kind(returned)
             raise HarnessError(
                 f"{self.function} returned {shown} for a batch of {len(fields)} examples; expected a list of "
                 f"{len(fields)}, an output for each"
             )
-        return [self._output(one) for one in found]
+        return [self._output(value) for value in returned]
 
-    def _one(self, example: dict[str, Any]) -> Output:
+    def _called(self, example: dict[str, Any]) -> Output:
         try:
             return self._output(self._loaded[0](example, **self.options))
         except (Exception, SystemExit) as error:
@@ -110,26 +109,26 @@ class Python(System):
     async def _all(self, fields: list[dict[str, Any]], at_once: int) -> list[Output]:
         free = asyncio.Semaphore(at_once)
 
-        async def one(example: dict[str, Any]) -> Output:
+        async def call(example: dict[str, Any]) -> Output:
             async with free:
                 try:
                     return self._output(await self._loaded[0](example, **self.options))
                 except (Exception, SystemExit) as error:
                     return self._failed(error)
 
-        return await asyncio.gather(*map(one, fields))
+        return await asyncio.gather(*map(call, fields))
 
-    def _output(self, found: Any) -> Output:
-        if isinstance(found, Output):
-            return found
-        if isinstance(found, str):
-            return Output(found)
-        return Output(None, f"{self.function} returned {functions.kind(found)}; expected a text")
+    def _output(self, returned: Any) -> Output:
+        if isinstance(returned, Output):
+            return returned
+        if isinstance(returned, str):
+            return Output(returned)
+        return Output(None, f"{self.function} returned {functions.kind(returned)}; expected a text")
 
     def close(self) -> None:
         self._runner.close()
         self._runner = asyncio.Runner()
 
 
-async def _awaited(found: Awaitable[Any]) -> Any:
-    return await found
+async def _awaited(returned: Awaitable[Any]) -> Any:
+    return await returned

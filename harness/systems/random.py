@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.files import digest
-from harness.types import Example, HarnessError, Output, System
+from harness.inputs.files import digest
+from harness.types import Example, Output, System, check_least
 
 VERSION = 1
 
@@ -23,11 +23,10 @@ class Random(System):
 
     def __init__(self, seed: int = 12345, repeats: int = 1) -> None:
         self.seed, self.repeats = seed, repeats
-        if repeats < 1:
-            raise HarnessError(f"system.repeats={repeats}; expected at least 1")
+        check_least("system.repeats", repeats)
         self._texts: list[str] = []
         self._own: dict[str, tuple[int, int]] = {}
-        """Where an example's own references stand in `_texts`: first, number."""
+        """Where an example's own references are in `_texts`: first, number."""
 
     def expand(self, examples: Sequence[Example]) -> list[Example]:
         self._texts, self._own = [], {}

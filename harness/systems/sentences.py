@@ -14,13 +14,13 @@ def sentences(text: str) -> list[str]:
     >>> sentences('Dr. Orme left. "Why?" asked Ida. Nobody knew.')
     ['Dr. Orme left.', '"Why?" asked Ida.', 'Nobody knew.']
     """
-    found: list[str] = []
+    pieces: list[str] = []
     start = 0
     for match in _END.finditer(text):
         piece = text[start : match.end(1)].strip()
         if _ABBREVIATION.search(piece):
             continue
-        found.append(piece)
+        pieces.append(piece)
         start = match.end()
-    found.append(text[start:].strip())
-    return [piece for piece in found if piece]
+    pieces.append(text[start:].strip())
+    return [piece for piece in pieces if piece]

@@ -13,16 +13,16 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.files import digest, flat
+from harness.inputs.files import digest
+from harness.inputs.nested import settings
 from harness.masking import MASK
 from harness.types import RunResult, Score
+from harness.types.settings import deciding
 
 MAX_METRICS, MAX_PARAMS, MAX_TAGS, MAX_TOGETHER, MAX_REQUEST = 1000, 100, 100, 1000, 900_000  # of one call
 MAX_KEY, MAX_VALUE, MAX_TAG = 250, 6000, 5000
 DIGEST, MAX_DATASET, MAX_SOURCE, MAX_SCHEMA = 16, 500, 65_000, 1_000_000
-INCIDENTAL = (
-    "name", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb", "dry_run", "json", "progress",
-)  # fmt: skip
+INCIDENTAL = tuple(key for key in deciding("place", "manner") if key != "tracking")
 """May differ when the same result is logged again; MLflow refuses a parameter of another value."""
 
 
@@ -39,12 +39,12 @@ def metrics_of(run: RunResult, model: str | None = None) -> list[Any]:
         **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
         **bounded(run.scores),
     }
-    found = {name: value for name, value in values.items() if value is not None}
-    return [Metric(name, value, ended, step, model_id=model) for name, value in named(found.items())]
+    known = {name: value for name, value in values.items() if value is not None}
+    return [Metric(name, value, ended, step, model_id=model) for name, value in named(known.items())]
 
 
 def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
-    """Scores under their names with their bounds, those that cannot be had left out."""
+    """Scores under their names with their bounds, without those that are missing."""
     values: dict[str, float | None] = {}
     for name, score in scores.items():
         values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
@@ -55,7 +55,7 @@ def params_of(config: Mapping[str, Any]) -> list[Any]:
     """The composed config, a parameter for each of its leaves."""
     from mlflow.entities import Param
 
-    kept = ((name, value) for name, value in flat(config) if name.partition(".")[0] not in INCIDENTAL)
+    kept = ((name, value) for name, value in settings(config) if name.partition(".")[0] not in INCIDENTAL)
     return [Param(name, cut(value, MAX_VALUE, "whole in config.yaml")) for name, value in named(kept)]
 
 
@@ -103,12 +103,14 @@ def dataset_of(run: RunResult, columns: Mapping[str, str]) -> Any:
         kind, source = "code", {"tags": {"mlflow.source.name": f"harness: {run.dataset}", **whole}}
     fields = [{"name": name, "type": type_, "required": False} for name, type_ in columns.items()]
     schema = json.dumps({"mlflow_colspec": fields})
-    told = json.dumps(source)
+    source_json = json.dumps(source)
     dataset = Dataset(
         name=cut(run.dataset, MAX_DATASET, "") or "_",
         digest=run.dataset_key[:DIGEST],
         source_type=kind,
-        source=told if len(told) <= MAX_SOURCE else json.dumps({"uri": source.get("uri", ""), "key": run.dataset_key}),
+        source=source_json
+        if len(source_json) <= MAX_SOURCE
+        else json.dumps({"uri": source.get("uri", ""), "key": run.dataset_key}),
         schema=schema if len(schema) <= MAX_SCHEMA else None,
         profile=json.dumps({"num_rows": about["examples"], "key": run.dataset_key, "cluster": about["cluster"]}),
     )

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import files
-from harness.rows import Columns, examples_of
-from harness.tracking.mlflow import default_uri, quiet, reachable
+from harness.inputs import files
+from harness.inputs.rows import Columns, examples_of
+from harness.tracking.backend import default_uri, quiet, reachable
 from harness.types import Dataset, Example, HarnessError
 
 PAGE = 1000
@@ -35,7 +35,7 @@ class MlflowDataset(Dataset):
         columns: Mapping[str, Any] | None = None,
         cluster: str | None = None,
     ) -> None:
-        Columns(columns)  # says now what is wrong with them
+        Columns(columns)  # what is wrong with them is said at once
         self.path, self.input, self.columns, self.cluster = path, input, columns, cluster
         self.uri = uri or default_uri(Path("runs"))
         run = RUN.fullmatch(path)
@@ -53,20 +53,20 @@ class MlflowDataset(Dataset):
         run = RUN.fullmatch(self.path)
         try:
             if run:
-                found: Path | Iterator[files.Row] = self._input(run[1])
+                content: Path | Iterator[files.Row] = self._input(run[1])
             else:
-                found = self._artifact() if ":/" in self.path else self._records()
-            if isinstance(found, Path):
-                self._about["sha256"] = files.file_digest(files.existing(found, "a data file"))
-                found = _table(found)
-            yield from found
+                content = self._artifact() if ":/" in self.path else self._records()
+            if isinstance(content, Path):
+                self._about["sha256"] = files.file_digest(files.existing(content, "a data file"))
+                content = _table(content)
+            yield from content
         except HarnessError:
             raise
         except Exception as error:  # MLflow raises its own, its database's and its storage's errors
             raise self._unreadable(str(error).strip() or type(error).__name__) from error
 
     def _check_store(self) -> None:
-        """A store that is not there is said now: MLflow makes an empty one, or retries for minutes."""
+        """Refuses a store that is not there at once: MLflow would make an empty one, or retry for minutes."""
         store = Path(self.uri.removeprefix("sqlite:///"))
         if self.uri.startswith("sqlite:///") and not store.exists():
             raise self._unreadable(f"there is no {store}")
@@ -94,14 +94,14 @@ class MlflowDataset(Dataset):
         from mlflow import MlflowClient
 
         quiet()
-        logged = [one.dataset for one in MlflowClient(self.uri).get_run(run_id).inputs.dataset_inputs]
-        chosen = [one for one in logged if self.input in (None, one.name)]
+        logged = [entry.dataset for entry in MlflowClient(self.uri).get_run(run_id).inputs.dataset_inputs]
+        chosen = [dataset for dataset in logged if self.input in (None, dataset.name)]
         if len(chosen) != 1:
-            names = ", ".join(sorted(one.name for one in logged)) or "none"
+            names = ", ".join(sorted(dataset.name for dataset in logged)) or "none"
             named = f" named {self.input!r}" if self.input else ""
             raise HarnessError(
-                f"the run {run_id} has {len(chosen)} data sets{named} as inputs (all: {names}); expected one, "
-                "dataset.input=NAME chooses"
+                f"the run {run_id} has {len(chosen)} data sets{named} as inputs (all: {names}); expected one; "
+                "dataset.input=NAME chooses it"
             )
         (dataset,) = chosen
         self._about = {"run": run_id, "input": dataset.name, "digest": dataset.digest, "source": dataset.source}
@@ -131,11 +131,11 @@ class MlflowDataset(Dataset):
             dataset = client.get_dataset(self.path)
         else:
             quoted = self.path.replace("'", "''")
-            found = list(client.search_datasets(filter_string=f"name = '{quoted}'", max_results=2))
-            if len(found) != 1:
-                count = "no evaluation data set has" if not found else "several evaluation data sets have"
-                raise self._unreadable(f"{count} this name" + ("; give the id, d-…" if found else ""))
-            (dataset,) = found
+            matches = list(client.search_datasets(filter_string=f"name = '{quoted}'", max_results=2))
+            if len(matches) != 1:
+                count = "no evaluation data set has" if not matches else "several evaluation data sets have"
+                raise self._unreadable(f"{count} this name" + ("; give the id, d-…" if matches else ""))
+            (dataset,) = matches
         self._about = {"dataset_id": dataset.dataset_id, "digest": str(dataset.digest)}
         self.name = dataset.name
         return _paged(_get_store(self.uri), dataset.dataset_id, dataset.name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from harness.rounding import digits_of
 from harness.types import RunResult, Score
 
 MAX_NOTE = 8000
@@ -23,13 +22,14 @@ def description(run: RunResult, shown: int, rows: int) -> str:
     What does not fit is left out by whole rows, and it is said how many and where they are.
     """
     scores = sorted(run.scores.values(), key=lambda score: not score.headline)
-    parts = [" · ".join(_brief(run, score) for score in scores[:FIRST] if score.headline), _count(run)]
+    parts = [" · ".join(_brief(score) for score in scores[:FIRST] if score.headline), _count(run)]
     parts += ["\n".join(f"- {escaped(warning[:500])}" for warning in run.health.get("warnings", ())[:8])]
     level = f"{100 * scores[0].level:g}% interval" if scores else "interval"
     head = [_line("score", "estimate", level), "| :--- | ---: | :--- |"]
-    table = [_row(run, score) for score in scores]
+    table = [_row(score) for score in scores]
     notes = [f"- {escaped(score.name)}: {escaped(score.note[:200])}" for score in scores if score.note]
-    signatures = [f"- {escaped(name)}: `{_code(one['signature'])}`" for name, one in run.manifest["metrics"].items()]
+    metrics = run.manifest["metrics"].items()
+    signatures = [f"- {escaped(name)}: `{_code(metric['signature'])}`" for name, metric in metrics]
     part = f"the first {shown:,} of {rows:,}" if shown < rows else "as a table"
     last = f"Examples: {part} in `eval_results_table.json` (MLflow's evaluation view), all in `examples.parquet`."
     whole = _paragraphs(*parts, "\n".join([*head, *table]), "\n".join([*notes, *signatures]), last)
@@ -39,8 +39,8 @@ def description(run: RunResult, shown: int, rows: int) -> str:
         left = (
             f"{len(table) - kept:,} more scores, notes and signatures" if kept < len(table) else "notes and signatures"
         )
-        said = f"… {left} in the artifact `scores.json`."
-        cut = _paragraphs(*parts, "\n".join([*head, *table[:kept]]), said, last)
+        rest = f"… {left} in the artifact `scores.json`."
+        cut = _paragraphs(*parts, "\n".join([*head, *table[:kept]]), rest, last)
         if len(cut) <= MAX_NOTE:
             return cut
     return _paragraphs("The scores are in the artifact `scores.json`.", last)
@@ -61,7 +61,7 @@ def escaped(text: object) -> str:
     'a&#124;b &lt;i&gt;\\*c\\*'
     """
     line = " ".join(str(text).split())
-    return re.sub(r"[&<>|]", lambda found: _ENTITIES[found[0]], _SPECIAL.sub(r"\\\g<0>", line))
+    return re.sub(r"[&<>|]", lambda match: _ENTITIES[match[0]], _SPECIAL.sub(r"\\\g<0>", line))
 
 
 def _code(text: str) -> str:
@@ -69,19 +69,19 @@ def _code(text: str) -> str:
     return " ".join(text.replace("`", "'").split())[:300]
 
 
-def _brief(run: RunResult, score: Score) -> str:
-    estimate, interval = _numbers(run, score)
+def _brief(score: Score) -> str:
+    estimate, interval = _numbers(score)
     return f"**{escaped(score.name)}** {estimate} {interval}".rstrip()
 
 
-def _row(run: RunResult, score: Score) -> str:
+def _row(score: Score) -> str:
     name = f"**{escaped(score.name)}**" if score.headline else escaped(score.name)
-    return _line(name, *_numbers(run, score))
+    return _line(name, *_numbers(score))
 
 
-def _numbers(run: RunResult, score: Score) -> tuple[str, str]:
-    digits = digits_of(run.scores, score.name)
-    estimate, low, high = ("" if x is None else f"{x:,.{digits}f}" for x in (score.estimate, score.low, score.high))
+def _numbers(score: Score) -> tuple[str, str]:
+    values = (score.estimate, score.low, score.high)
+    estimate, low, high = ("" if value is None else f"{value:,.{score.digits}f}" for value in values)
     return estimate or "n/a", f"[{low},\N{NO-BREAK SPACE}{high}]" if low and high else ""
 
 
@@ -89,8 +89,10 @@ def _count(run: RunResult) -> str:
     """What was evaluated on what, and how much of it."""
     repeats = run.manifest["system"].get("repeats", 1)
     each = f", {repeats} outputs each" if repeats > 1 else ""
-    told = f"{escaped(run.system)} on {escaped(run.dataset)}: {run.manifest['dataset']['examples']:,} examples{each}"
+    evaluated = (
+        f"{escaped(run.system)} on {escaped(run.dataset)}: {run.manifest['dataset']['examples']:,} examples{each}"
+    )
     failed = f", **{run.failed:,} failed**" if run.failed else ", none failed"
     if run.stopped:
         failed += f"; ended after {run.stopped['examples']:,} of {run.stopped['of']:,}"
-    return told + failed
+    return evaluated + failed

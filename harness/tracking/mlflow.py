@@ -14,17 +14,15 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.files import digest, file_digest
-from harness.tracking import content, runs, store, table
+from harness.inputs.files import digest, file_digest
+from harness.tracking import backend, claim, content, evaluation_table
+from harness.tracking.backend import default_uri, reachable
 from harness.tracking.description import description
-from harness.tracking.store import default_uri, quiet, reachable
 from harness.types import HarnessError, RunResult, Tracked
-
-__all__ = ["MlflowTracker", "default_uri", "log_to_active_run", "quiet", "reachable"]
 
 ARTIFACTS = ("scores.json", "config.yaml", "examples.parquet", "statistics.parquet", "outputs.jsonl")
 RESULT = ("scores.json", "statistics.parquet", "examples.parquet")
@@ -38,23 +36,29 @@ class MlflowTracker:
         self.runs = Path("runs")
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
-        store.check_uri(self.uri)
+        self.anonymous = False
+        """Whether no credentials go there: the store of a run folder that was trusted."""
+        backend.check_uri(self.uri)
 
     def log(self, run: RunResult, group: str | None) -> Tracked:
         """Logs a stored run; raises whatever MLflow raises, for the caller to turn into a warning."""
+        with backend.anonymous() if self.anonymous else nullcontext():
+            return self._log(run, group)
+
+    def _log(self, run: RunResult, group: str | None) -> Tracked:
         assert run.path is not None
         result = digest([file_digest(run.path / name) for name in RESULT])
         where = {"harness.key": run.manifest["key"], "harness.result": result}
         group = None if group is None else _plain(group)
         known = run.manifest["mlflow"]
         if known is not None and _logged(self.uri, self.experiment, known["run_id"], where, group):
-            return Tracked(known["run_id"], self.uri, known["where"], "already there")
+            return Tracked(known["run_id"], self.uri, known.get("where", known["run_id"]), "already there")
         reachable(self.uri)
         sizes = [(run.path / name).stat().st_size for name in ARTIFACTS if (run.path / name).exists()]
-        with store.bounded(max(sizes)), store.alone(self.uri):
+        with backend.bounded(max(sizes)), backend.alone(self.uri):
             until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND  # waiting for others does not count
-            client = store.opened(self.uri)
-            experiment = store.experiment_id(client, self.uri, self.experiment, self.runs / "mlartifacts")
+            client = backend.opened(self.uri)
+            experiment = backend.experiment_id(client, self.uri, self.experiment, self.runs / "mlartifacts")
             run_id, how = self._settled(client, experiment, run, where, group, until)
         return Tracked(run_id, self.uri, self._page(experiment, run_id), how)
 
@@ -70,13 +74,13 @@ class MlflowTracker:
         how = ""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                run_id, what, settled = self._once(client, experiment, run, where, group, until)
+                run_id, outcome, settled = self._once(client, experiment, run, where, group, until)
             except MlflowException:
                 reachable(self.uri)  # else there is no use in going on
                 if attempt == ATTEMPTS or time.monotonic() > until:
                     raise
             else:
-                how = what if how in ("", "already there") else how
+                how = outcome if how in ("", "already there") else how
                 if settled:
                     return run_id, how
         raise RuntimeError(f"others log the same run to {self.experiment!r} all the time")
@@ -88,17 +92,17 @@ class MlflowTracker:
         start = content.milliseconds(run.manifest["started"])
         parent = self._parent(client, experiment, run, group, start)
         tags = {**where, **_below(parent)}
-        entry, made = runs.only(client, experiment, tags, run.name, start)
+        entry, made = claim.only(client, experiment, tags, run.name, start)
         run_id = str(entry.info.run_id)
         if parent is not None and _series(run):
             _log_series(client, parent, run)
         added = _Filling(client, self.uri, entry, run, until).fill()
-        what = "logged" if made else "completed" if added else "already there"
+        outcome = "logged" if made else "completed" if added else "already there"
         now = self._parent(client, experiment, run, group, start)
         if now != parent and now is not None:
-            client.set_tag(run_id, runs.PARENT, now)
-            return run_id, what, False
-        return run_id, what, [one.info.run_id for one in runs.matching(client, experiment, tags)] == [run_id]
+            client.set_tag(run_id, claim.PARENT, now)
+            return run_id, outcome, False
+        return run_id, outcome, [match.info.run_id for match in claim.matching(client, experiment, tags)] == [run_id]
 
     def _parent(self, client: Any, experiment: str, run: RunResult, group: str | None, start: int) -> str | None:
         """The run that this one is nested under: the multirun's, below it the curve's."""
@@ -127,7 +131,7 @@ class _Filling:
 
     def fill(self) -> bool:
         """Whether anything was missing."""
-        examples = table.examples_of(
+        examples = evaluation_table.examples_of(
             self.folder / "examples.parquet", self.run.manifest["dataset"]["examples"], list(self.run.scores)
         )
         note = description(self.run, examples.shown, examples.rows)
@@ -135,7 +139,7 @@ class _Filling:
         model = _model(self.client, self.run)
         metrics = _absent(content.metrics_of(self.run, model), data.metrics)
         params = _absent(content.params_of(self.run.manifest["config"]), data.params)
-        tags = _absent(content.tags_of(self.run, {**table.TAG, "mlflow.note.content": note}), data.tags)
+        tags = _absent(content.tags_of(self.run, {**evaluation_table.TAG, "mlflow.note.content": note}), data.tags)
         sent = False
         for batch in content.batches(metrics, params, tags):
             self._in_time()
@@ -154,16 +158,16 @@ class _Filling:
         return sent
 
     def _artifacts(self, examples: bytes) -> bool:
-        there = {item.path: item.file_size for item in self.client.list_artifacts(self.run_id)}
+        sizes = {item.path: item.file_size for item in self.client.list_artifacts(self.run_id)}
         manifest = {**self.run.manifest, "mlflow": {"run_id": self.run_id}}
         failed: dict[str, Exception] = {}
         sent = False
         with tempfile.TemporaryDirectory(prefix="harness-") as made:
             (Path(made) / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-            (Path(made) / table.FILE).write_bytes(examples)
+            (Path(made) / evaluation_table.FILE).write_bytes(examples)
             paths = [self.folder / name for name in ARTIFACTS if (self.folder / name).exists()]
-            for path in [*paths, Path(made) / table.FILE, Path(made) / "manifest.json"]:
-                if path.name in there and (path.name == "manifest.json" or there[path.name] == path.stat().st_size):
+            for path in [*paths, Path(made) / evaluation_table.FILE, Path(made) / "manifest.json"]:
+                if path.name in sizes and (path.name == "manifest.json" or sizes[path.name] == path.stat().st_size):
                     continue
                 self._in_time()
                 sent = True
@@ -182,12 +186,12 @@ class _Filling:
             raise TimeoutError(f"{self.run_id} was not logged in time: the store is too slow")
 
 
-def _absent(items: Sequence[Any], there: Mapping[str, Any]) -> list[Any]:
-    return [item for item in items if item.key not in there]
+def _absent(items: Sequence[Any], present: Mapping[str, Any]) -> list[Any]:
+    return [item for item in items if item.key not in present]
 
 
 def _parent_run(client: Any, experiment: str, tags: Mapping[str, str], name: str, start: int) -> str:
-    entry, made = runs.only(client, experiment, tags, name, start)
+    entry, made = claim.only(client, experiment, tags, name, start)
     if made or entry.info.status != "FINISHED":
         client.set_terminated(entry.info.run_id)
     return str(entry.info.run_id)
@@ -229,7 +233,7 @@ def _plain(text: str) -> str:
 
 
 def _below(parent: str | None) -> dict[str, str]:
-    return {runs.PARENT: parent} if parent else {}
+    return {claim.PARENT: parent} if parent else {}
 
 
 def _model(client: Any, run: RunResult) -> str | None:
@@ -259,14 +263,14 @@ def _logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], gro
 
     False where that cannot be known: then MLflow is asked.
     """
-    file = store.sqlite_file(uri)
+    file = backend.sqlite_file(uri)
     if file is None:
         return False
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
-            found = dict(database.execute("select key, value from tags where run_uuid = ?", (run_id,)))
+            stored = dict(database.execute("select key, value from tags where run_uuid = ?", (run_id,)))
             return (
-                all(found.get(name) == value for name, value in tags.items())
+                all(stored.get(name) == value for name, value in tags.items())
                 and database.execute(LOGGED, (run_id, experiment)).fetchone() is not None
                 and (group is None or database.execute(PARENT, (run_id, group)).fetchone() is not None)
             )

@@ -13,7 +13,6 @@ This system lives here, not in systems/, because nothing else may import mlflow.
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness import files, functions
-from harness.prompt import Prompt
-from harness.tracking.mlflow import default_uri
-from harness.types import Example, HarnessError, Output, System
+from harness.inputs import files, functions
+from harness.inputs.prompts import Prompt
+from harness.tracking.backend import default_uri, quiet
+from harness.types import Example, HarnessError, Output, System, check_least
 
 VERSION = 1
 
@@ -47,8 +46,7 @@ class MlflowModel(System):
             raise HarnessError(
                 f"system.model={model}; expected models:/NAME/3, models:/NAME@ALIAS or runs:/RUN_ID/NAME"
             )
-        if batch_size < 1:
-            raise HarnessError(f"system.batch_size={batch_size}; expected at least 1")
+        check_least("system.batch_size", batch_size)
         self.model, self.uri = model, uri or default_uri(Path("runs"))
         self.name = name or model.partition(":/")[2].strip("/").replace("/", "-")
         self.prompt = Prompt(prompt)
@@ -114,19 +112,19 @@ class MlflowModel(System):
 
         column = self.input or self._column()
         data = prompts if column is None else pd.DataFrame({column: prompts})
-        found = self._model.predict(data, params=self.params or None)
-        if isinstance(found, pd.DataFrame):
-            columns = [str(name) for name in found.columns]
+        answers = self._model.predict(data, params=self.params or None)
+        if isinstance(answers, pd.DataFrame):
+            columns = [str(name) for name in answers.columns]
             if self.output not in columns and len(columns) != 1:
                 raise HarnessError(
                     f"{self.model} returned the columns {', '.join(columns)}; expected system.output=ONE_OF_THEM"
                 )
-            found = found[self.output if self.output in columns else columns[0]]
-        found = found.tolist() if hasattr(found, "tolist") else found
-        if not isinstance(found, list) or len(found) != len(prompts):
-            shown = f"a list of {len(found)}" if isinstance(found, list) else functions.kind(found)
+            answers = answers[self.output if self.output in columns else columns[0]]
+        answers = answers.tolist() if hasattr(answers, "tolist") else answers
+        if not isinstance(answers, list) or len(answers) != len(prompts):
+            shown = f"a list of {len(answers)}" if isinstance(answers, list) else functions.kind(answers)
             raise HarnessError(f"{self.model} returned {shown}; expected {len(prompts)} texts, one for each prompt")
-        return [self._output(one) for one in found]
+        return [self._output(answer) for answer in answers]
 
     def _column(self) -> str | None:
         """The only column that the model's signature names; None where it names none."""
@@ -136,13 +134,13 @@ class MlflowModel(System):
             raise HarnessError(f"{self.model} takes the columns {', '.join(names)}; expected system.input=ONE_OF_THEM")
         return names[0] if names else None
 
-    def _output(self, found: Any) -> Output:
-        if isinstance(found, Mapping) and self.output in found:
-            found = found[self.output]
-        if isinstance(found, str):
-            return Output(found)
+    def _output(self, answer: Any) -> Output:
+        if isinstance(answer, Mapping) and self.output in answer:
+            answer = answer[self.output]
+        if isinstance(answer, str):
+            return Output(answer)
         hint = f" with the field {self.output}" if self.output else ", or system.output=FIELD"
-        return Output(None, f"{self.model} returned {functions.kind(found)}; expected a text{hint}")
+        return Output(None, f"{self.model} returned {functions.kind(answer)}; expected a text{hint}")
 
 
 @contextmanager
@@ -154,8 +152,7 @@ def _store(uri: str) -> Iterator[None]:
         warnings.simplefilter("ignore", UserWarning)  # advice to those who write models, and to MLflow itself
         import mlflow.pyfunc
 
-        for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):  # importing mlflow sets them to INFO
-            logging.getLogger(noisy).setLevel(logging.WARNING)
+        quiet()
         before = mlflow.get_tracking_uri() if mlflow.tracking.is_tracking_uri_set() else None
         mlflow.set_tracking_uri(uri)
         try:

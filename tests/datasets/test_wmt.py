@@ -50,8 +50,8 @@ def read(folder: Path, testset: str, langpair: str) -> list[list[object]]:
         "print(json.dumps([[e.source, e.references, e.metadata] for e in data.examples()]))",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found: list[list[object]] = json.loads(done.stdout)
-    return found
+    rows: list[list[object]] = json.loads(done.stdout)
+    return rows
 
 
 def place(folder: Path, path: str, content: str) -> None:
@@ -94,7 +94,7 @@ def test_an_older_set_in_sgml(tmp_path: Path) -> None:
 def test_no_network(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "harness", "run", "dataset=wmt", "dataset.testset=wmt21", "dataset.langpair=de-en")
     assert done.returncode == 1
-    assert done.stderr.startswith("harness: wmt21 de-en cannot be had (")
+    assert done.stderr.startswith("harness: wmt21 de-en is not available (")
     assert f"expected a network on first use, or sacreBLEU's files of the set in {tmp_path / 'sets'}" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.inputs.pretrained import Pretrained
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
-from harness.metrics.models import Pretrained
 from harness.types import Alignment, HarnessError
 from tests.metrics import tiny
 from tests.metrics.test_bertscore import OUTPUTS, REFERENCES, Remembered
@@ -24,22 +24,22 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {kind: str(tiny.make(kind, place / kind)) for kind in ("bert", "roberta", "t5")}
 
 
-def triple(found: Alignment) -> tuple[float, float, float]:
-    precision = float(np.dot(found.output_similarity, found.output_weights))
-    recall = float(np.dot(found.reference_similarity, found.reference_weights))
+def triple(alignment: Alignment) -> tuple[float, float, float]:
+    precision = float(np.dot(alignment.output_similarity, alignment.output_weights))
+    recall = float(np.dot(alignment.reference_similarity, alignment.reference_weights))
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
 def test_words_meet_what_they_mean() -> None:
-    (found,) = BertScore(device="cpu").align(["  the dog ran "], [["snow", "The dog walked"]])
-    assert found is not None and found.reference == 1
-    assert found.output_tokens == ("[CLS]", "the", "dog", "ran", "[SEP]")
-    assert found.reference_tokens == ("[CLS]", "The", "dog", "walked", "[SEP]")
-    assert found.output_spans == ((0, 0), (2, 5), (6, 9), (10, 13), (0, 0))
-    assert found.reference_spans == ((0, 0), (0, 3), (4, 7), (8, 14), (0, 0))
-    assert found.output_matches == found.reference_matches == (0, 1, 2, 3, 4)
-    assert found.output_weights == pytest.approx((0, 1 / 3, 1 / 3, 1 / 3, 0))
-    assert found.output_similarity[3] < found.output_similarity[2] <= 1.000001
+    (alignment,) = BertScore(device="cpu").align(["  the dog ran "], [["snow", "The dog walked"]])
+    assert alignment is not None and alignment.reference == 1
+    assert alignment.output_tokens == ("[CLS]", "the", "dog", "ran", "[SEP]")
+    assert alignment.reference_tokens == ("[CLS]", "The", "dog", "walked", "[SEP]")
+    assert alignment.output_spans == ((0, 0), (2, 5), (6, 9), (10, 13), (0, 0))
+    assert alignment.reference_spans == ((0, 0), (0, 3), (4, 7), (8, 14), (0, 0))
+    assert alignment.output_matches == alignment.reference_matches == (0, 1, 2, 3, 4)
+    assert alignment.output_weights == pytest.approx((0, 1 / 3, 1 / 3, 1 / 3, 0))
+    assert alignment.output_similarity[3] < alignment.output_similarity[2] <= 1.000001
 
 
 @pytest.mark.parametrize(
@@ -59,48 +59,48 @@ def test_its_weighted_means_are_the_scores(models: dict[str, str], kind: str, op
     metric = BertScore(models[kind], device="cpu", **options).fit(REFERENCES)
     rows = metric.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
     pairs = [(output, [text]) for output, texts in zip(OUTPUTS, REFERENCES, strict=True) for text in texts]
-    each = metric.statistics([one for one, _ in pairs], [texts for _, texts in pairs], [None] * len(pairs))
-    for i, found in enumerate(metric.align(OUTPUTS, REFERENCES)):
-        assert found is not None
-        f, precision, recall = triple(found)
+    each = metric.statistics([candidate for candidate, _ in pairs], [texts for _, texts in pairs], [None] * len(pairs))
+    for i, alignment in enumerate(metric.align(OUTPUTS, REFERENCES)):
+        assert alignment is not None
+        f, precision, recall = triple(alignment)
         assert f == pytest.approx(rows[i, 0], abs=1e-12)
         if options.get("references") != "independent":  # then precision and recall may be of another reference
             assert (precision, recall) == pytest.approx(tuple(rows[i, 1:3]), abs=1e-12)
-        assert found.reference == each[2 * i : 2 * i + 2, 0].argmax()
+        assert alignment.reference == each[2 * i : 2 * i + 2, 0].argmax()
 
 
 def test_similarities_are_raw_where_scores_are_rescaled(models: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n" + "".join(f"{i},0.1,0.2,0.3\n" for i in range(4)))
     metric = BertScore(models["bert"], device="cpu", rescale=str(tmp_path / "own.tsv"))
     rows = metric.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
-    for row, found in zip(rows, metric.align(OUTPUTS, REFERENCES), strict=True):
-        assert found is not None
-        rescaled = [(x - b) / (1 - b) for x, b in zip(triple(found), (0.3, 0.1, 0.2), strict=True)]
+    for row, alignment in zip(rows, metric.align(OUTPUTS, REFERENCES), strict=True):
+        assert alignment is not None
+        rescaled = [(x - b) / (1 - b) for x, b in zip(triple(alignment), (0.3, 0.1, 0.2), strict=True)]
         assert rescaled == pytest.approx(row[:3].tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
 def test_each_match_is_the_most_similar_token(models: dict[str, str], kind: str) -> None:
     """The matches point at tokens for which the two directions agree on the cosine where they are mutual."""
-    for found in BertScore(models[kind], device="cpu").align(OUTPUTS, REFERENCES):
-        assert found is not None
-        for i, j in enumerate(found.output_matches):
-            assert found.output_similarity[i] <= found.reference_similarity[j]
-            if found.reference_matches[j] == i:
-                assert found.output_similarity[i] == found.reference_similarity[j]
+    for alignment in BertScore(models[kind], device="cpu").align(OUTPUTS, REFERENCES):
+        assert alignment is not None
+        for i, j in enumerate(alignment.output_matches):
+            assert alignment.output_similarity[i] <= alignment.reference_similarity[j]
+            if alignment.reference_matches[j] == i:
+                assert alignment.output_similarity[i] == alignment.reference_similarity[j]
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
 def test_spans_are_places_in_the_text(models: dict[str, str], kind: str) -> None:
     text = "\n The  fox, 3.5 naïve 日本 👍 "
-    (found,) = BertScore(models[kind], device="cpu").align([text], [["the dog"]])
-    assert found is not None
-    covered = [text[first:last] for first, last in found.output_spans]
-    for piece, token, weight in zip(covered, found.output_tokens, found.output_weights, strict=True):
+    (alignment,) = BertScore(models[kind], device="cpu").align([text], [["the dog"]])
+    assert alignment is not None
+    covered = [text[first:last] for first, last in alignment.output_spans]
+    for piece, token, weight in zip(covered, alignment.output_tokens, alignment.output_weights, strict=True):
         assert piece == piece.strip()
         assert token == piece or not piece
         assert piece or weight == 0 or token in ("Ġ", "▁", "</s>")  # spaces, and T5's end of text, which is not special
-    seen = {i for first, last in found.output_spans for i in range(first, last)}
+    seen = {i for first, last in alignment.output_spans for i in range(first, last)}
     assert seen == {i for i, character in enumerate(text) if not character.isspace()}
 
 
@@ -108,20 +108,20 @@ def test_a_tokenizer_without_offsets_gives_its_tokens(models: dict[str, str], mo
     metric = BertScore(models["bert"], device="cpu")
     tokenizer = metric.pretrained.tokenizer
     monkeypatch.setattr(type(tokenizer), "is_fast", False)
-    (found,) = metric.align(["the fox"], [["a dog"]])
-    assert found is not None and set(found.output_spans) == {(0, 0)}
-    assert found.output_tokens == ("[CLS]", "the", "fox", "[SEP]")
+    (alignment,) = metric.align(["the fox"], [["a dog"]])
+    assert alignment is not None and set(alignment.output_spans) == {(0, 0)}
+    assert alignment.output_tokens == ("[CLS]", "the", "fox", "[SEP]")
 
 
 def test_nothing_to_align_in_an_empty_text(models: dict[str, str]) -> None:
-    found = BertScore(models["bert"], device="cpu").align(["", "a dog", "a dog"], [["a dog"], [""], ["a fox"]])
-    assert [one is None for one in found] == [True, True, False]
+    alignments = BertScore(models["bert"], device="cpu").align(["", "a dog", "a dog"], [["a dog"], [""], ["a fox"]])
+    assert [alignment is None for alignment in alignments] == [True, True, False]
 
 
 def test_it_is_json(models: dict[str, str]) -> None:
-    (found,) = BertScore(models["bert"], device="cpu").align(["the fox"], [["a dog"]])
-    assert found is not None
-    assert json.loads(json.dumps(asdict(found)))["output_spans"] == [[0, 0], [0, 3], [4, 7], [0, 0]]
+    (alignment,) = BertScore(models["bert"], device="cpu").align(["the fox"], [["a dog"]])
+    assert alignment is not None
+    assert json.loads(json.dumps(asdict(alignment)))["output_spans"] == [[0, 0], [0, 3], [4, 7], [0, 0]]
 
 
 def test_what_was_scored_needs_no_model(models: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ import pytest
 
 import harness
 from harness.datasets.embedded import EmbeddedDataset
-from harness.metrics import models
+from harness.inputs.pretrained import MINILM, PACKAGED, Pretrained
+from harness.metrics import bertscore
 from harness.metrics.bertscore import BertScore
-from harness.metrics.models import MINILM, PACKAGED, Pretrained
 from harness.systems.lead import Lead
 from harness.types import HarnessError
 from tests.metrics import tiny
@@ -33,7 +33,7 @@ REFERENCES = [
     ["the fox", "a dog"],
     ["The committee will vote", "next week"],
 ]
-FOLDER = str(Pretrained(MINILM, "metrics.bertscore.model").folder)
+FOLDER = str(Pretrained(MINILM, "metrics.bertscore.model").location)
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +68,14 @@ def theirs(model: str, layer: int, outputs: list[str], references: list[Any], **
             name = Path(model).name
             scorer = BERTScorer(model_type=name, num_layers=layer, device="cpu", nthreads=0, **options)
 
-        def one(output: str, reference: str) -> np.ndarray:
+        def pair_scores(output: str, reference: str) -> np.ndarray:
             return np.stack([np.asarray(part) for part in scorer.score([output], [reference])])
 
         several = [[refs] if isinstance(refs, str) else refs for refs in references]
         pairs = zip(outputs, several, strict=True)
-        return np.concatenate([np.max([one(output, r) for r in refs], axis=0) for output, refs in pairs], axis=-1)
+        return np.concatenate(
+            [np.max([pair_scores(output, r) for r in refs], axis=0) for output, refs in pairs], axis=-1
+        )
 
 
 def ours(metric: BertScore, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
@@ -89,9 +91,9 @@ def test_the_packaged_model(pairs: tuple[list[str], list[list[str]]], layer: int
     each = [theirs(FOLDER, layer, outputs, [refs[i] for refs in references]) for i in range(2)]
     metric = BertScore(layer=layer, device="cpu")
     rows = ours(metric, outputs, references)
-    best = np.stack([one[2] for one in each]).argmax(0)  # one coherent triple: the reference of the highest F1
+    best = np.stack([triple[2] for triple in each]).argmax(0)  # one coherent triple: the reference of the highest F1
     for column, part in ((0, 2), (1, 0), (2, 1)):
-        values = np.stack([one[part] for one in each])
+        values = np.stack([triple[part] for triple in each])
         assert rows[:, column] == pytest.approx(values[best, np.arange(len(best))], abs=1e-5)
     assert metric.score(rows.sum(0))[:3] == pytest.approx(rows[:, :3].mean(0), abs=1e-12)
 
@@ -141,7 +143,7 @@ def test_baselines_of_the_package(folder: Callable[[str], str], monkeypatch: pyt
     import pandas as pd
 
     metric = BertScore("roberta-large", rescale="en")
-    metric.pretrained.__dict__["config"] = {"num_hidden_layers": 24}  # the model itself cannot be had here
+    metric.pretrained.__dict__["config"] = {"num_hidden_layers": 24}  # the model itself is not here
     table = pd.read_csv(Path(bert_score.__file__).parent / "rescale_baseline" / "en" / "roberta-large.tsv")
     assert metric._layer == 17
     assert metric._baseline is not None
@@ -156,7 +158,7 @@ def test_layers_by_name_are_the_packages() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from bert_score.utils import model2layers
-    table = json.loads((Path(models.__file__).parent / "bertscore_layers.json").read_text())
+    table = json.loads((Path(bertscore.__file__).parent / "bertscore_layers.json").read_text())
     assert {name: layer for name, layer in table.items() if name != MINILM} == model2layers
 
 
@@ -213,15 +215,15 @@ def test_hash_seeds_and_threads(pairs: tuple[list[str], list[list[str]]], tmp_pa
         "from harness.metrics.bertscore import BertScore; o, r = json.load(open(sys.argv[1]));"
         "print(BertScore(device='cpu').statistics(o, r, []).tolist())"
     )
-    found = []
+    results = []
     for seed, threads in (("1", "1"), ("2", "1")):
         environment = {**__import__("os").environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", code, str(tmp_path / "pairs.json"), threads]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        found.append(json.loads(done.stdout))
-    assert found[0] == found[1]
+        results.append(json.loads(done.stdout))
+    assert results[0] == results[1]
     here = ours(BertScore(device="cpu"), pairs[0][:4], pairs[1][:4])  # with as many threads as there are cores
-    assert here == pytest.approx(np.array(found[0]), abs=1e-5)
+    assert here == pytest.approx(np.array(results[0]), abs=1e-5)
 
 
 def test_identical_empty_and_long_texts(caplog: pytest.LogCaptureFixture) -> None:
@@ -263,7 +265,9 @@ def test_best_triple_is_coherent(folder: Callable[[str], str]) -> None:
     single = [ours(BertScore(folder("bert"), device="cpu"), OUTPUTS, [[r[i]] for r in REFERENCES]) for i in range(2)]
     both = ours(BertScore(folder("bert"), device="cpu"), OUTPUTS, REFERENCES)
     for i, row in enumerate(both):
-        assert row[:3].tolist() == max((one[i, :3].tolist() for one in single), key=lambda triple: triple[0])
+        assert row[:3].tolist() == max(
+            (rows_of_one[i, :3].tolist() for rows_of_one in single), key=lambda triple: triple[0]
+        )
 
 
 class Remembered:
@@ -314,7 +318,7 @@ def test_half_precision_stays_near(pairs: tuple[list[str], list[list[str]]], dty
 
 def test_definition_of_the_default() -> None:
     assert str(BertScore().signature([["a", "b"]])).startswith(
-        "nrefs:2|model:sentence-transformers/all-MiniLM-L6-v2@53aa5117|layer:3|idf:no|rescale:no|refs:best-f|max:model|"
+        "nrefs:2|model:sentence-transformers/all-MiniLM-L6-v2@0542044a|layer:3|idf:no|rescale:no|refs:best-f|max:model|"
         "dtype:float32|torch:"
     )
 
@@ -349,7 +353,7 @@ def test_only_safetensors_unless_a_pickle_is_named(folder: Callable[[str], str],
     ("options", "expected"),
     [
         ({"model": "./nowhere"}, "metrics.bertscore.model=./nowhere does not exist; expected one of: a folder"),
-        ({"model": "no/such-model"}, "no/such-model: not a folder here, and not to be had from the model hub"),
+        ({"model": "no/such-model"}, "no/such-model: not a folder here, and not available from the model hub"),
         ({"model": "package:nix/x"}, "package:nix/x: nix is not installed; expected one of"),
         ({"layer": 9}, "metrics.bertscore.layer=9; expected 0 to 6"),
         ({"dtype": "int4"}, "metrics.bertscore.dtype=int4; expected one of float32"),
@@ -395,4 +399,6 @@ def test_runs_share_vectors(folder: Callable[[str], str], files: Path, cli: Any)
     several = {example["id"]: len(example["references"]) for example in examples}
     seen = [pairs[0], pairs[0] | pairs[1]]
     expected = [len(references | texts[0]), len(references | texts[0] | texts[1])]
-    assert counts == [count + sum(several[id_] for id_, _ in some) for count, some in zip(expected, seen, strict=True)]
+    assert counts == [
+        count + sum(several[id_] for id_, _ in answered) for count, answered in zip(expected, seen, strict=True)
+    ]

@@ -46,12 +46,12 @@ def check(outputs: list[str], references: list[list[str]], options: dict[str, An
     most = max(map(len, references))
     streams = [[refs[i] if i < len(refs) else None for refs in references] for i in range(most)]
     corpus = reference(options, False).corpus_score(outputs, streams)  # type: ignore[arg-type]
-    found = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
-    assert found["bleu"] == pytest.approx(corpus.score, abs=1e-9)
-    assert found["bleu.bp"] == pytest.approx(corpus.bp, abs=1e-9)
+    scores = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
+    assert scores["bleu"] == pytest.approx(corpus.score, abs=1e-9)
+    assert scores["bleu.bp"] == pytest.approx(corpus.bp, abs=1e-9)
     for n, precision in enumerate(corpus.precisions, start=1):
-        assert found[f"bleu.p{n}"] == pytest.approx(precision, abs=1e-9)
-    assert all(-1e-9 <= found[f"bleu.r{n}"] <= 100 + 1e-9 for n in range(1, metric.order + 1))
+        assert scores[f"bleu.p{n}"] == pytest.approx(precision, abs=1e-9)
+    assert all(-1e-9 <= scores[f"bleu.r{n}"] <= 100 + 1e-9 for n in range(1, metric.order + 1))
     for sentence, output, refs in zip(metric.score_examples(rows), outputs, references, strict=True):
         assert sentence[0] == pytest.approx(reference(options, True).sentence_score(output, refs).score, abs=1e-9)
 
@@ -129,10 +129,10 @@ def test_weights_under_effective_order() -> None:
 def test_lengths() -> None:
     metric = Bleu(tokenize="none")
     rows = metric.statistics(["a b c", "d"], [["a b", "a b c d e"], ["d e f"]], [])
-    found = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
+    scores = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
     theirs = sacrebleu.BLEU(tokenize="none").corpus_score(["a b c", "d"], [["a b", "d e f"], ["a b c d e", None]])
-    assert (found["bleu.sys_len"], found["bleu.ref_len"]) == (theirs.sys_len, theirs.ref_len)
-    assert found["bleu.ratio"] == pytest.approx(theirs.ratio)
+    assert (scores["bleu.sys_len"], scores["bleu.ref_len"]) == (theirs.sys_len, theirs.ref_len)
+    assert scores["bleu.ratio"] == pytest.approx(theirs.ratio)
 
 
 def test_signature_is_sacrebleus() -> None:
@@ -170,7 +170,7 @@ def test_missing_rows_stay_missing() -> None:
             "metrics.bleu.smooth_value=0.5 with smooth_method=exp, which has none; expected smooth_method=floor or add-k",
         ),
         ({"max_order": 0}, "metrics.bleu.max_order=0; expected 1 to 9"),
-        ({"weights": [0.5, 0.5]}, "metrics.bleu.weights=[0.5, 0.5]; expected 4 numbers from 0 on"),
+        ({"weights": [0.5, 0.5]}, "metrics.bleu.weights=[0.5, 0.5]; expected 4 numbers of 0 or more"),
     ],
 )
 def test_bad_options(options: dict[str, Any], expected: str) -> None:

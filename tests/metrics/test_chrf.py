@@ -86,5 +86,5 @@ def test_missing_rows_stay_missing() -> None:
 
 
 def test_bad_options() -> None:
-    with pytest.raises(HarnessError, match="metrics.chrfpp.char_order=0; expected 1 or more"):
+    with pytest.raises(HarnessError, match="metrics.chrfpp.char_order=0; expected 1 to 100"):
         ChrfPlusPlus(char_order=0)

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 
 import harness
+from harness.inputs.programs import Program
 from harness.metrics.command import CommandMetric
-from harness.programs import Program
 from harness.types import HarnessError
 from tests.conftest import GOOD, ROWS, Called
 from tests.metrics import hostile
@@ -74,8 +74,8 @@ def alive(pid: int) -> bool:
 
 def scores(metric: CommandMetric, outputs: list[str] = GOOD) -> list[float]:
     rows = metric.statistics(outputs, (REFERENCES * len(outputs))[: len(outputs)], [None] * len(outputs))
-    found: list[float] = metric.score_examples(rows)[:, 0].tolist()
-    return found
+    scores: list[float] = metric.score_examples(rows)[:, 0].tolist()
+    return scores
 
 
 # ---------------------------------------------------------------- what a program gets and answers
@@ -200,9 +200,9 @@ SAID = ". Standard error of sh: "
         ("echo help >&2; exit 3", "the program ended with code 3 after 0 answers; expected code 0 after 4" + SAID + "help"),
         ("echo '{\"score\": 1}'", "the program ended with code 0 after 1 answers; expected code 0 after 4" + SAID + "empty"),
         ("sed 's/.*/{\"score\": 1}/'; exit 2", "the program ended with code 2 after 4 answers; expected code 0 after 4" + SAID + "empty"),
-        ("sed 's/.*/{\"score\": 1}/'; echo bye", "'bye\\n' after 4 answers; expected 4, one a line" + SAID + "empty"),
+        ("sed 's/.*/{\"score\": 1}/'; echo bye", "'bye\\n' after 4 answers; expected 4, one per line" + SAID + "empty"),
         ("kill -9 $$", "the program ended with code -9 after 0 answers"),
-        ("echo '{\"score\": 1}'; echo Loading; cat", "the answer to line 2 is not JSON (Expecting value: line 1 column 1 (char 0)): 'Loading'; expected an object a line on standard output, all else on standard error" + SAID),
+        ("echo '{\"score\": 1}'; echo Loading; cat", "the answer to line 2 is not JSON (Expecting value: line 1 column 1 (char 0)): 'Loading'; expected one object per line on standard output, all else on standard error" + SAID),
         ("printf '\\377\\n'; cat", "the answer to line 1 is not JSON ('utf-8' codec can't decode byte 0xff"),
         ("echo '{\"score\": \"1\"}'; cat", "the answer to line 1 is str '1'; expected a finite number, or null where there is no score" + SAID),
         ("echo '{\"score\": [1]}'; cat", "the answer to line 1 is list '[1]'; expected a finite number"),
@@ -397,9 +397,9 @@ def test_two_of_them_by_a_yaml_of_ones_own(files: Path, cli: Cli) -> None:
     )
     called = cli(*RUN, *options, "system.path=good.jsonl")
     assert called.code == 0, called.err
-    found = harness.load_run("dev-good").scores
-    assert {name: score.estimate for name, score in found.items()} == {"command": np.mean([len(o) for o in GOOD]), "metricx": 7.0}  # fmt: skip
-    assert (found["metricx"].higher_is_better, found["command"].higher_is_better) == (False, True)
+    scores = harness.load_run("dev-good").scores
+    assert {name: score.estimate for name, score in scores.items()} == {"command": np.mean([len(o) for o in GOOD]), "metricx": 7.0}  # fmt: skip
+    assert (scores["metricx"].higher_is_better, scores["command"].higher_is_better) == (False, True)
 
 
 def test_errors_are_one_message(files: Path, cli: Cli) -> None:

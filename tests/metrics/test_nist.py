@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nltk.translate.nist_score import corpus_nist
 
 import harness
+from harness.metrics import nist
 from harness.metrics.nist import Nist
 from harness.types import HarnessError
 from tests.metrics.hostile import texts
@@ -76,6 +77,27 @@ def test_weights_come_from_all_references_and_stay_fixed() -> None:
     result = harness.evaluate(outputs, references, [{"nist": {"tokenize": "none", "max_order": 2}}], resamples=50)
     assert result.scores["nist"].estimate == pytest.approx(fitted.score(whole.sum(0))[0])
     assert f"info:{fitted.context}" in result.scores["nist"].signature
+
+
+def test_chunks_of_the_references_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor how often the table of n-grams grows meanwhile."""
+    references = [[" ".join(f"w{i * j % 23}" for j in range(1, 9 + i % 5))] for i in range(200)]
+    outputs = [refs[0][::-1] + refs[0] for refs in references]
+    rows = []
+    for chunk in (7, 200):
+        monkeypatch.setattr(nist, "_CHUNK", chunk)
+        metric = Nist(max_order=9).fit(references)
+        rows.append(metric.statistics(outputs, references, [None] * 200).tolist())
+    assert rows[0] == rows[1]
+    check(outputs, references, 9)
+
+
+def test_lower_case_is_that_of_ascii() -> None:
+    """Of every character, beside others and alone."""
+    upper = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
+    every = [chr(c) for c in range(0x110000)]
+    assert [nist._lowered(c) for c in every] == [c.translate(upper) for c in every]
+    assert nist._lowered("".join(every)) == "".join(every).translate(upper)
 
 
 def test_empty_and_short_outputs() -> None:

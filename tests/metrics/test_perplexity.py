@@ -1,5 +1,5 @@
-"""Perplexity against a plain loop over tiny models made here, by hand under a uniform model, and what is said of models
-that cannot be had."""
+"""Perplexity against a plain loop over tiny models made here, by hand under a uniform model, and the messages about
+models that are missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import given, settings
 import harness
 from harness.metrics import perplexity
 from harness.metrics.perplexity import Perplexity, windows
-from harness.types import HarnessError
+from harness.types import HarnessError, Rows
 from tests.conftest import ROWS, write_jsonl
 from tests.metrics.hostile import texts as hostile
 
@@ -272,7 +272,7 @@ def test_the_pooled_mean_under_every_resample(folders: dict[str, Path]) -> None:
     assert metric.score(rows.sum(0))[1] == pytest.approx(rows[:, 0].sum() / math.log(2) / rows[:, 2].sum(), rel=1e-12)
     assert metric.score(rows.sum(0))[0] != pytest.approx(metric.score_examples(rows)[:, 0].mean(), rel=0.01)
     counts = np.random.default_rng(0).multinomial(len(TEXTS), np.full(len(TEXTS), 1 / len(TEXTS)), size=8)
-    for weights, score in zip(counts, metric.score_weighted(counts, rows), strict=True):
+    for weights, score in zip(counts, metric.score_weighted(counts, Rows(rows)), strict=True):
         drawn = [text for text, weight in zip(TEXTS, weights, strict=True) for _ in range(weight)]
         assert score == pytest.approx(metric.score(metric.statistics(drawn, [], []).sum(0)), rel=1e-9)
 
@@ -324,23 +324,23 @@ def test_references_and_sources_as_a_yardstick(folders: dict[str, Path]) -> None
 
 def test_signature(folders: dict[str, Path]) -> None:
     metric = Perplexity(str(folders["gpt2"]))
-    found = str(metric.signature([[], []]))
-    assert found.startswith(
-        f"model:gpt2@{metric._pretrained.weights[:8]}|of:outputs|start:bos|max_length:60|stride:30|"
+    signature = str(metric.signature([[], []]))
+    assert signature.startswith(
+        f"model:gpt2@{metric._pretrained.fingerprint[:8]}|of:outputs|start:bos|max_length:60|stride:30|"
     )
-    assert "|dtype:float32|torch:" in found and "|transformers:" in found
+    assert "|dtype:float32|torch:" in signature and "|transformers:" in signature
     assert "_loaded" not in vars(metric)  # the tokenizer and the config are enough
     assert Perplexity(str(folders["gpt2"]), start="none").definition()["start"] == "none"
     assert Perplexity(str(folders["gpt2"]), start="eos").definition()["start"] == "eos"
 
 
 def test_evaluate_counts_an_empty_output_as_missing(folders: dict[str, Path]) -> None:
-    told: list[int] = []
+    advances: list[int] = []
     metric = Perplexity(str(folders["gpt2"]), device="cpu")
-    metric.advance = told.append
+    metric.advance = advances.append
     metric.statistics(TEXTS, [], [])
     metric.statistics(["", ""], [], [])
-    assert sum(told) == len(TEXTS) + 2
+    assert sum(advances) == len(TEXTS) + 2
     spec = {"perplexity": {"model": str(folders["gpt2"]), "device": "cpu"}}
     result = harness.evaluate(["the cat", "", "it rains"], [[], [], []], spec, resamples=200)
     score = result.scores["perplexity"]
@@ -371,9 +371,9 @@ def test_command_line(cli: Callable[..., Any], tmp_path: Path, folders: dict[str
         assert "perplexity.sources_bits_per_byte" in done.out
     compared = cli("compare", "likely", "--baseline", "unlikely", "--json")
     assert compared.code == 0, compared.err
-    (found,) = json.loads(compared.out)["comparisons"]
-    assert (found["score"], found["verdict"]) == ("perplexity", "better")
-    assert found["difference"] < 0
+    (comparison,) = json.loads(compared.out)["comparisons"]
+    assert (comparison["score"], comparison["verdict"]) == ("perplexity", "better")
+    assert comparison["difference"] < 0
 
 
 def test_command_line_without_a_model(cli: Callable[..., Any]) -> None:
@@ -400,11 +400,11 @@ WAYS = r"expected one of: a folder .*\(metrics.perplexity.model=DIR\), package:N
     ("options", "expected"),
     [
         ({"model": "./nowhere"}, rf"metrics.perplexity.model=./nowhere does not exist; {WAYS}"),
-        ({"model": "no/such-model"}, rf"no/such-model: not a folder here, and not to be had from the model hub .*; {WAYS}"),
+        ({"model": "no/such-model"}, rf"no/such-model: not a folder here, and not available from the model hub .*; {WAYS}"),
         ({"model": "package:nope_nope/x.gguf"}, rf"nope_nope is not installed; {WAYS}"),
-        ({"of": "inputs"}, "metrics.perplexity.of=inputs; expected one or some of outputs, references, sources"),
+        ({"of": "inputs"}, "metrics.perplexity.of=inputs; expected one or more of outputs, references, sources"),
         ({"of": []}, r"metrics.perplexity.of=\[\]; expected"),
-        ({"of": ["outputs", "outputs"]}, "expected one or some of"),
+        ({"of": ["outputs", "outputs"]}, "expected one or more of"),
         ({"start": "cls"}, "metrics.perplexity.start=cls; expected one of auto, bos, eos, none"),
         ({"batch_tokens": 0}, "metrics.perplexity.batch_tokens=0; expected at least 1"),
         ({"dtype": "int8"}, "metrics.perplexity.dtype=int8; expected one of float32, bfloat16, float16"),

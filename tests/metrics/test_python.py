@@ -198,17 +198,17 @@ def test_a_corpus_score_is_corpus_bleu(tmp_path: Path) -> None:
     outputs = [output.text or "" for output in Lead().generate(examples)]
     references = [list(example.references) for example in examples]
     place = tmp_path / "own.py"
-    one = PythonMetric(f"{place}:counts", "mine", columns=COLUMNS, score=f"{place}:score")
+    functions = PythonMetric(f"{place}:counts", "mine", columns=COLUMNS, score=f"{place}:score")
     two = PythonMetric(f"{place}:counts", "both", ["two", "two.p1"], COLUMNS, f"{place}:both")
     ours = {"bleu": {"smooth_method": "none"}}
-    result = harness.evaluate(outputs, references, [one, two, ours], resamples=500)
+    result = harness.evaluate(outputs, references, [functions, two, ours], resamples=500)
     streams = [[refs[i] for refs in references] for i in range(len(references[0]))]
     theirs = sacrebleu.corpus_bleu(outputs, streams, smooth_method="none")
     assert result.scores["mine"].estimate == pytest.approx(theirs.score)
     for name, same in (("mine", "bleu"), ("two", "bleu"), ("two.p1", "bleu.p1")):
-        found = [getattr(result.scores[name], key) for key in ("estimate", "low", "high")]
-        assert found == pytest.approx([getattr(result.scores[same], key) for key in ("estimate", "low", "high")])
-    assert one.score(np.ones((2, 3, 10))).shape == (2, 3, 1)
+        interval = [getattr(result.scores[name], key) for key in ("estimate", "low", "high")]
+        assert interval == pytest.approx([getattr(result.scores[same], key) for key in ("estimate", "low", "high")])
+    assert functions.score(np.ones((2, 3, 10))).shape == (2, 3, 1)
     assert two.score(np.ones(10)).shape == (2,)
 
 
@@ -234,8 +234,8 @@ def test_statistics_missing_and_as_a_mapping(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"function": "f"}, "'f' names no function; expected module:function or file.py:function"),
-        ({"function": ":f"}, "':f' names no function; expected module:function or file.py:function"),
+        ({"function": "f"}, "'f' does not name a function; expected module:function or file.py:function"),
+        ({"function": ":f"}, "':f' does not name a function; expected module:function or file.py:function"),
         ({"function": "???"}, "metrics.python.function is not set; expected metrics.python.function=…"),
         ({"function": "no_such:f"}, "the module no_such cannot be imported (ModuleNotFoundError: No module named 'no_such'); expected one found from the folder the command is called in, or an installed package"),
         ({"function": "nope.py:f"}, "nope.py does not exist; expected a Python file"),
@@ -244,13 +244,13 @@ def test_statistics_missing_and_as_a_mapping(tmp_path: Path) -> None:
         ({"function": "quality.py:g"}, "quality.py has no function 'g'; expected one of 'f'"),
         ({"function": "quality.py:x"}, "quality.py has no function 'x'; expected one of 'f'"),
         ({"function": "quality.py:f", "name": "a:b"}, "the score name 'a:b'; expected letters"),
-        ({"function": "quality.py:f", "scores": ["a.b"]}, "the scores [a.b] of f; expected one without a dot: those are compared"),
+        ({"function": "quality.py:f", "scores": ["a.b"]}, "the scores [a.b] of f; expected one without a dot: only those are compared"),
         ({"function": "quality.py:f", "scores": ["a", "a"]}, "f has the columns a, a; expected distinct names"),
         ({"function": "quality.py:f", "scores": ["count"]}, "f has the columns count, count; expected distinct names"),
         ({"function": "quality.py:f", "scores": "a"}, "metrics.python.scores is 'a'; expected a list of a text or null"),
-        ({"function": "quality.py:f", "columns": ["a"]}, "f has columns alone; expected both: columns=[…] names"),
-        ({"function": "quality.py:f", "score": "a:b", "columns": []}, "f has score alone; expected both: columns=[…] names"),
-        ({"function": "quality.py:f", "score": "a:b"}, "f has score alone; expected both: columns=[…] names"),
+        ({"function": "quality.py:f", "columns": ["a"]}, "f has columns and no score; expected both: columns=[…] names"),
+        ({"function": "quality.py:f", "score": "a:b", "columns": []}, "f has a score and no columns; expected both: columns=[…] names"),
+        ({"function": "quality.py:f", "score": "a:b"}, "f has a score and no columns; expected both: columns=[…] names"),
         ({"function": "quality.py:f", "columns": ["a"], "score": "quality.py:g"}, "quality.py has no function 'g'"),
         ({}, "metrics.python.function is not set"),
     ],
@@ -470,11 +470,12 @@ def test_stored_rows_with_a_score_function_need_it(files: Path, cli: Cli) -> Non
     for name in ("good", "bad"):
         called = cli(*RUN, *options, f"system.path={name}.jsonl")
         assert called.code == 0, called.err
-    assert cli("compare", "dev-bad", "dev-good").code == 0
+    assert cli("compare", "dev-bad", "dev-good").code == 1  # the folder names code, and may be anyone's
+    assert cli("compare", "dev-bad", "dev-good", "--trust").code == 0
     Path("own.py").unlink()
-    called = cli("compare", "dev-bad", "dev-good")
+    called = cli("compare", "dev-bad", "dev-good", "--trust")
     assert called.code == 1
-    assert called.err.startswith(
+    assert called.err.splitlines()[-1].startswith(
         "harness: the scores of mine need own.py:score: own.py does not exist; expected a Python file"
     )
     assert harness.load_run("dev-good").scores["mine"].name == "mine"  # what was stored can still be read

@@ -32,7 +32,7 @@ def check(outputs: list[str], references: list[list[str]], stemmer: bool) -> Non
     for name in TYPES:
         for part, field in (("", "fmeasure"), (".precision", "precision"), (".recall", "recall")):
             column = metric.score_names.index(name + part)
-            values = [getattr(one[name], field) for one in expected]
+            values = [getattr(scores[name], field) for scores in expected]
             assert metric.score_examples(rows)[:, column].tolist() == pytest.approx(values, abs=1e-12)
             assert corpus[name + part] == pytest.approx(sum(values) / len(values), abs=1e-12)
 
@@ -75,7 +75,7 @@ def test_sentences_of_the_sizes_of_blocks(size: int) -> None:
 
 @pytest.mark.parametrize("name", ["unicode", "char", "13a", "intl", "zh"])
 def test_other_tokenizers(name: str) -> None:
-    """As RougeScorer with a tokenizer of one's own that lower-cases."""
+    """As RougeScorer with a custom tokenizer that lower-cases."""
     ours = tokenizer(name) if name != "unicode" else unicode_words()
 
     class Given:
@@ -88,8 +88,12 @@ def test_other_tokenizers(name: str) -> None:
     scorer = RougeScorer(TYPES, tokenizer=Given())
     expected = [scorer.score_multi(refs, output) for output, refs in zip(outputs, references, strict=True)]
     rows = metric.statistics(outputs, references, [])
-    for i, one in enumerate(expected):
-        values = [value for type_ in TYPES for value in (one[type_].fmeasure, one[type_].precision, one[type_].recall)]
+    for i, triples in enumerate(expected):
+        values = [
+            value
+            for type_ in TYPES
+            for value in (triples[type_].fmeasure, triples[type_].precision, triples[type_].recall)
+        ]
         assert rows[i, :-1].tolist() == pytest.approx(values, abs=1e-12)
     assert (rows[1, metric.score_names.index("rouge1")] > 0) == (name != "13a")  # which leaves a Chinese sentence whole
     assert f"tok:{name}" in str(metric.signature(references))

@@ -168,10 +168,10 @@ def test_skip_bigrams(a: list[int], b: list[int], reach: int) -> None:
 def test_any_text(output: str, references: list[str], stemmer: bool) -> None:
     rules = Rules((*TYPES, "rouge9"), stemmer, skip=0)
     table = scores([output], [references], rules).reshape(-1, 3)
-    one, two, lcs, _, skip, *_ = table.tolist()
+    unigrams, bigrams, lcs, _, skip, *_ = table.tolist()
     assert ((table >= 0) & (table <= 1)).all()
-    assert two == skip  # adjacent words only
-    assert lcs[1] <= one[1] and lcs[2] <= one[2]
+    assert bigrams == skip  # adjacent words only
+    assert lcs[1] <= unigrams[1] and lcs[2] <= unigrams[2]
     single = [scores([output], [[ref]], Rules(("rouge1",), stemmer))[0] for ref in references]
     best = scores([output], [references], Rules(("rouge1",), stemmer, references="best"))[0]
-    assert round(best[2], 5) == max(round(one[2], 5) for one in single)
+    assert round(best[2], 5) == max(round(row[2], 5) for row in single)

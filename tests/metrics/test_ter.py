@@ -1,25 +1,23 @@
-"""TER against sacreBLEU itself, corpus and sentence level, on real and hostile text; and its worker processes."""
+"""TER against sacreBLEU itself, corpus and sentence level, on real, random, long and hostile text."""
 
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
-import threading
-from pathlib import Path
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from harness.datasets.embedded import EmbeddedDataset
-from harness.metrics import ter, ter_worker
+from harness.metrics import ter
 from harness.metrics.ter import Ter
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from tests.metrics.hostile import LONG, PIECES
 
 NAMES = ("normalized", "no_punct", "asian_support", "case_sensitive")
 OPTIONS: list[dict[str, bool]] = [
@@ -35,8 +33,8 @@ def check(outputs: list[str], references: list[list[str]], options: dict[str, bo
     corpus = sacrebleu.TER(**options).corpus_score(outputs, streams)  # type: ignore[arg-type]
     assert metric.score(rows.sum(0)).tolist() == pytest.approx([corpus.score], abs=1e-9)
     assert rows.sum(0).tolist() == pytest.approx([corpus.num_edits, corpus.ref_length], abs=1e-9)
-    for found, output, refs in zip(metric.score_examples(rows), outputs, references, strict=True):
-        assert found[0] == pytest.approx(sacrebleu.TER(**options).sentence_score(output, refs).score, abs=1e-9)
+    for score, output, refs in zip(metric.score_examples(rows), outputs, references, strict=True):
+        assert score[0] == pytest.approx(sacrebleu.TER(**options).sentence_score(output, refs).score, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ AWKWARD = [
     f"a{SPACES}b ",
     "\ufeffa \u200bb\u200d c",
     "😀 👩‍👩‍👧 e\u0301",
-    "\ud83d\ude00 😀 \ud800",  # no text, but what a careless decoder makes; as JSON escapes the first two would be joined
+    "\ud83d\ude00 😀 \ud800",  # no text, but what a careless decoder makes
     "中文，字。ひらがな カタカナ ㍻",
     "「so」 “it” 'goes'",
     "it's 's end's",
@@ -109,11 +107,12 @@ texts = st.one_of(
     st.text(max_size=20),
     st.lists(st.sampled_from([*"abcAB.,!'1", "&amp;", "中", *SPACES]), max_size=12).map(" ".join),
     st.lists(st.sampled_from("abcd"), max_size=12).map(" ".join),
+    st.lists(st.sampled_from(PIECES), max_size=15).map("".join),
+    st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join),
 )
 pairs_of_texts = st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3)), min_size=1, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
 @given(pairs_of_texts, st.sampled_from(OPTIONS))
 def test_random_and_hostile_text(pairs: list[tuple[str, list[str]]], options: dict[str, bool]) -> None:
     check([output for output, _ in pairs], [refs for _, refs in pairs], options)
@@ -135,151 +134,112 @@ def test_missing_rows_stay_missing() -> None:
     assert not Ter.higher_is_better
 
 
-# ---------------------------------------------------------------- workers
+# ---------------------------------------------------------------- the search for shifts
 
 
-class Recorded(ter._Worker):
-    started: list[Recorded] = []
-
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self.started.append(self)
+def edits(*pairs: tuple[list[str], list[str]]) -> list[tuple[int, int]]:
+    rows = Ter().statistics([" ".join(a) for a, _ in pairs], [[" ".join(b)] for _, b in pairs], [None] * len(pairs))
+    return [(int(a), int(b)) for a, b in rows]
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Recorded]:
-    """The workers that a test started."""
-    monkeypatch.setattr(Recorded, "started", [])
-    monkeypatch.setattr(ter, "_Worker", Recorded)
-    return Recorded.started
+def moved(words: list[str], moves: list[tuple[int, int, int]]) -> list[str]:
+    """The words with runs of them somewhere else."""
+    for start, length, target in moves:
+        run = words[start : start + length]
+        words = words[:start] + words[start + length :]
+        words = words[:target] + run + words[target:]
+    return words
 
 
-def spread(workers: int, **options: bool) -> Ter:
-    """A metric that uses workers, however few pairs there are."""
-    metric = Ter(**options)
-    metric._few, metric._workers = 0, workers
-    return metric
+few = st.integers(1, 4).flatmap(lambda n: st.lists(st.sampled_from("abcd"[:n]), max_size=40))
+many = st.lists(st.integers(0, 30).map(str), max_size=60)
+moves = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 12), st.integers(0, 60)), max_size=4)
 
 
-def many(n: int) -> tuple[list[str], list[list[str]], list[None]]:
-    """Hostile and plain outputs, some of them twice, with one to three references."""
-    plain = [" ".join(f"w{i * j % 997}" for j in range(1, 9)) for i in range(n - len(AWKWARD) - 2)]
-    outputs = [*AWKWARD, *plain, *plain[:2]]
-    return outputs, [[outputs[-i], *outputs[i : i + i % 3]] for i in range(n)], [None] * n
+@given(few, few)
+@example(list("aab"), list("bbaab"))
+@example(list("abab" * 9), list("ba" * 20))
+@example(["a"], list("a" * 40))
+def test_random_shifts_of_few_words(output: list[str], reference: list[str]) -> None:
+    assert edits((output, reference)) == [translation_edit_rate(output, reference)]
 
 
-@pytest.mark.parametrize("workers", [2, 5])
-def test_workers_give_the_same_rows(workers: int, started: list[Recorded]) -> None:
-    examples = many(90)
-    for options in (OPTIONS[0], OPTIONS[-1]):
-        done: list[int] = []
-        metric = spread(workers, **options)
-        metric.advance = done.append  # type: ignore[method-assign, assignment]
-        assert metric.statistics(*examples).tolist() == Ter(**options).statistics(*examples).tolist()
-        assert sum(done) == 90 and len(done) > 5
-    assert [worker.process.returncode is not None for worker in started] == [True] * 2 * workers
+@given(many, moves, st.lists(st.tuples(st.integers(0, 60), st.sampled_from(["x", "1", "2"])), max_size=5))
+def test_random_shifts_of_long_runs(reference: list[str], shifts: list[tuple[int, int, int]], new: list[Any]) -> None:
+    """Runs of more than ten words too, and words that are wrong."""
+    output = moved(reference, shifts)
+    for place, word in new:
+        output[place : place + 1] = [word]
+    assert edits((output, reference)) == [translation_edit_rate(output, reference)]
 
 
-def test_few_pairs_start_no_worker(started: list[Recorded]) -> None:
-    metric = Ter()
-    metric._workers = 2
-    metric.statistics(*many(150))
-    metric.statistics(["a b"] * 1000, [["b c"]] * 1000, [None] * 1000)
-    assert started == []
-    spread(1).statistics(*many(30))
-    assert started == []
-    metric.statistics(*many(230))
-    assert len(started) == 2
-
-
-@pytest.mark.parametrize("reference", ["y", "x" * 100_000])
-def test_very_long_lines_block_no_pipe(reference: str) -> None:
-    n = 24
-    outputs = [f"{i}" + "x" * 100_000 for i in range(n - 1)] + ["a " * 20_000]
-    rows = spread(2).statistics(outputs, [[reference]] * n, [None] * n)
-    assert rows[:, 0].tolist() == [1.0] * (n - 1) + [20_000.0]
-
-
-def test_a_killed_worker_is_an_error(started: list[Recorded], monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(self: Recorded, pairs: Any) -> Any:
-        if not self.greeting:  # it has answered before
-            self.process.kill()
-        return super(Recorded, self).ask(pairs)
-
-    monkeypatch.setattr(Recorded, "ask", ask)
-    with pytest.raises(HarnessError) as raised:
-        spread(2).statistics(*many(90))
-    assert str(raised.value).startswith(
-        "metrics.ter: a worker process ended with code -9 (killed, perhaps for want of memory), scoring 8 outputs from "
-    )
-    assert str(raised.value).endswith(" on; expected their statistics. Its standard error: empty")
+def numbers(n: int, step: int, modulus: int) -> list[str]:
+    return [str(i * step % modulus) for i in range(n)]
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    ("output", "reference"),
     [
-        (
-            "sys.exit('no sacrebleu here')",
-            "code 1, scoring 8 outputs from '' on; expected their statistics. Its standard error: no sacrebleu here",
-        ),
-        ("sys.stdin.readline(); raise MemoryError('of what')", "MemoryError: of what"),
-        (
-            "print('hello'); sys.stdin.read()",
-            "code -9 (killed, perhaps for want of memory) after b'hello\\n', scoring 8 outputs",
-        ),
-        ("sys.stdout.write('[[1, 2')", "code 0 after b'[[1, 2', scoring 8 outputs"),
+        # the longest reference whose rows are whole numbers, and the shortest whose rows are not
+        (moved(numbers(62, 7, 61), [(0, 5, 30), (40, 3, 8)]), numbers(62, 7, 61)),
+        (moved(numbers(64, 7, 61), [(0, 5, 30), (40, 3, 8)]), numbers(63, 7, 61)),
+        (numbers(70, 1, 67), numbers(70, 2, 67)),  # away from the diagonal: the beam decides
+        (numbers(30, 1, 89), numbers(95, 2, 89)),
+        (moved(numbers(130, 1, 130), [(0, 10, 60), (70, 10, 5)]), numbers(130, 1, 130)),  # too far, or just not
+        (moved(numbers(70, 1, 70), [(0, 30, 35)]), numbers(70, 1, 70)),  # a thousand tried before the first shift
+        (numbers(50, 1, 3), numbers(45, 2, 3)),  # and after it
+        (list("ab" * 70), list("ba" * 60)),
+        (list("a" * 150), list("ab" * 60)),
+        (numbers(2, 1, 9), numbers(101, 1, 9)),  # the reference more than fifty times as long: a wider beam
+        (numbers(2, 1, 9), numbers(100, 1, 9)),
+        (numbers(3, 1, 700), numbers(700, 1, 700)),
+        (numbers(200, 3, 7), numbers(2, 1, 7)),
     ],
 )
-def test_a_broken_worker_is_an_error(code: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "broken.py").write_text(f"import sys\n{code}\n")
-    monkeypatch.setattr(ter_worker, "__file__", str(tmp_path / "broken.py"))
-    with pytest.raises(HarnessError) as raised:
-        spread(2).statistics(*many(40))
-    assert expected in str(raised.value)
+def test_the_limits_of_the_search(output: list[str], reference: list[str]) -> None:
+    assert edits((output, reference)) == [translation_edit_rate(output, reference)]
 
 
-def test_no_python_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "no/such/python")
-    with pytest.raises(HarnessError, match="metrics.ter: no worker can be started by no/such/python"):
-        spread(2).statistics(*many(40))
-    monkeypatch.setattr(sys, "executable", "")  # embedded in another program
-    assert len(spread(2).statistics(*many(40))) == 40
+def test_very_long_texts_take_memory_by_the_word() -> None:
+    """Rows of 20,000 cells each would take 1.6 GB; those of the beam take 4 MB."""
+    words = numbers(20_000, 1, 20_000)
+    swapped = [words[i + 1 - 2 * (i % 2)] for i in range(len(words))]
+    tracemalloc.start()
+    try:
+        assert edits((words, words), (words[-1:], words), (words, words[-1:])) == [
+            (0, 20_000),
+            (19_999, 20_000),
+            (19_999, 1),
+        ]
+        assert edits((swapped[:2_000], words[:2_000]))[0][1] == 2_000
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_an_interrupt_ends_the_workers(error: type[BaseException], started: list[Recorded]) -> None:
-    def interrupt(n: int) -> None:
-        raise error
-
-    metric = spread(3)
-    metric.advance = interrupt  # type: ignore[method-assign, assignment]
-    with pytest.raises(error):
-        metric.statistics(*many(400))
-    assert [worker.process.returncode is not None for worker in started] == [True] * 3
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ter")]
+def test_lines_of_a_hundred_thousand_characters() -> None:
+    rows = Ter().statistics([*LONG, *LONG], [[text] for text in [*LONG, *LONG[::-1]]], [None] * 2 * len(LONG))
+    sizes = [len(text.split()) for text in LONG]
+    assert rows[: len(LONG)].tolist() == [[0, size] for size in sizes]
+    assert rows[len(LONG) :, 1].tolist() == sizes[::-1]
+    assert (rows[:, 0] >= np.abs(rows[:, 1] - [*sizes, *sizes])).all()
 
 
-def test_a_worker_ends_with_its_parent() -> None:
-    """Not only after the minute that this pair takes."""
-    words = [f"w{i * i % 401}" for i in range(600)]
-    worker = ter._Worker({})
-    assert worker.process.stdin is not None
-    worker.process.stdin.write(worker.greeting + ter_worker.encoded([(" ".join(words), [" ".join(sorted(words))])]))
-    worker.process.stdin.close()
-    assert worker.process.wait(timeout=10) == 0
-    worker.close()
+def test_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every example by itself, a few together and all at once; and the bar moves by as many."""
+    outputs = [*AWKWARD, *(" ".join(numbers(9, i, 13)) for i in range(60))]
+    references = [[outputs[-i], *outputs[i : i + i % 3]] for i in range(len(outputs))]
+    rows = [Ter(**OPTIONS[-1]).statistics(outputs, references, [None] * len(outputs)).tolist()]
+    for characters in (1, 500):
+        done: list[int] = []
+        monkeypatch.setattr(ter, "_CHARACTERS", characters)
+        metric = Ter(**OPTIONS[-1])
+        metric.advance = done.append  # type: ignore[method-assign, assignment]
+        rows.append(metric.statistics(outputs, references, [None] * len(outputs)).tolist())
+        assert sum(done) == len(outputs) and len(done) > 5
+    assert rows[0] == rows[1] == rows[2]
 
 
-def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
-    """And files beside it that are named like packages do no harm to the workers that they would not do to the script."""
-    (tmp_path / "script.py").write_text(
-        "import threading, time\n"
-        "threading.Thread(target=time.sleep, args=(1,), daemon=True).start()\n"
-        "print('once')\n"
-        "from harness.metrics.ter import Ter\n"
-        "Ter._few, Ter._workers = 0, 2\n"
-        "print(Ter().statistics([f'a {i}' for i in range(50)], [['a b']] * 50, [None] * 50).sum(0).tolist())\n"
-    )
-    (tmp_path / "ter_worker.py").write_text("raise SystemExit('the wrong one')\n")
-    called = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert (called.stdout, called.stderr) == ("once\n[50.0, 100.0]\n", "")
+def test_an_example_without_references_is_an_error() -> None:
+    with pytest.raises(ValueError, match="an example without references"):
+        Ter().statistics(["a"], [[]], [None])

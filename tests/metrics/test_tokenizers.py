@@ -14,7 +14,10 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from harness.metrics import columns
-from harness.metrics.tokenizers import _CHINESE, _WHITE, Tokenizer, ascii_words, chrf_words, tokenizer, unicode_words
+from harness.metrics.tokenizers import Tokenizer, ascii_words, chrf_words, tokenizer, unicode_words
+from harness.metrics.tokenizers.tokenizer_base import WHITE as SPLIT_AT
+from harness.metrics.tokenizers.tokenizer_base import once
+from harness.metrics.tokenizers.tokenizer_zh import CHINESE
 from harness.types import HarnessError
 from tests.metrics.hostile import LONG, PIECES, WHITE, texts
 
@@ -26,10 +29,10 @@ theirs = {name: _get_tokenizer(name)() for name in NAMED}  # type: ignore[no-unt
 @pytest.mark.parametrize("name", NAMED)
 def test_one_character_beside_others(name: str) -> None:
     """Every piece beside every other, with and without digits around."""
-    some = PIECES if name in TABLES else PIECES[::7]
-    cases = [a + b for a in some for b in some] + [f"1{a}2{b}" for a in some for b in some[::3]]
+    pieces = PIECES if name in TABLES else PIECES[::7]
+    cases = [a + b for a in pieces for b in pieces] + [f"1{a}2{b}" for a in pieces for b in pieces[::3]]
     assert tokenizer(name).spelt(cases) == [theirs[name](case.rstrip()).split() for case in cases]
-    for case in some:  # at the very beginning
+    for case in pieces:  # at the very beginning
         assert tokenizer(name).spelt([case, "x"])[0] == theirs[name](case.rstrip()).split()
 
 
@@ -69,8 +72,8 @@ def test_words_of_rouge_score_and_chrf_in_hostile_text(cases: list[str]) -> None
 
 
 def test_classes_of_characters() -> None:
-    assert [chr(c) for c in _WHITE] == WHITE
-    chinese = {c for low, high in _CHINESE for c in range(low, high + 1)}
+    assert [chr(c) for c in SPLIT_AT] == WHITE
+    chinese = {c for low, high in CHINESE for c in range(low, high + 1)}
     assert chinese == {c for c in range(0x110000) if TokenizerZh._is_chinese_char(chr(c))}
 
 
@@ -107,9 +110,9 @@ def test_a_sentencepiece_model_of_ones_own(sentencepiece_model: Path) -> None:
 
     model = sentencepiece.SentencePieceProcessor(model_file=str(sentencepiece_model))
     cases = ["the cat sat", "a mat ran 7 times  ", ""]
-    found = tokenizer(str(sentencepiece_model))
-    assert found.spelt(cases) == [" ".join(model.encode(case.rstrip(), out_type=str)).split() for case in cases]
-    assert regex.fullmatch(r"spm-[0-9a-f]{8}", found.signature)
+    own = tokenizer(str(sentencepiece_model))
+    assert own.spelt(cases) == [" ".join(model.encode(case.rstrip(), out_type=str)).split() for case in cases]
+    assert regex.fullmatch(r"spm-[0-9a-f]{8}", own.signature)
 
 
 def test_sacrebleus_spm_where_its_model_is(
@@ -122,9 +125,9 @@ def test_sacrebleus_spm_where_its_model_is(
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "sacrebleu_tokenizer_spm.model").write_bytes(sentencepiece_model.read_bytes())
     tokenizer.cache_clear()
-    found, reference = tokenizer("flores101"), tokenizer_spm.Flores101Tokenizer()  # type: ignore[no-untyped-call]
-    assert found.signature == "flores101"
-    assert found.spelt(["the cat sat "]) == [reference("the cat sat").split()]
+    own, reference = tokenizer("flores101"), tokenizer_spm.Flores101Tokenizer()  # type: ignore[no-untyped-call]
+    assert own.signature == "flores101"
+    assert own.spelt(["the cat sat "]) == [reference("the cat sat").split()]
     tokenizer.cache_clear()
 
 
@@ -137,8 +140,6 @@ def test_what_cannot_be_had(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def test_each_distinct_text_once() -> None:
     calls: list[str] = []
-    from harness.metrics.tokenizers import _once
-
-    prepare = _once(lambda text: calls.append(text) or text.upper())  # type: ignore[func-returns-value]
+    prepare = once(lambda text: calls.append(text) or text.upper())  # type: ignore[func-returns-value]
     assert prepare(["a", "b", "a"]) == ["A", "B", "A"]
     assert calls == ["a", "b"]

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pytest
 import sacrebleu
 import scipy.stats
@@ -14,24 +14,20 @@ import statsmodels.stats.multitest
 from sacrebleu.significance import PairedTest
 
 import harness
+from harness.analysis.study import study
 from harness.metrics.rouge import Rouge
-from harness.study import study
+from harness.stats import comparison
+from harness.stats.options import ComparisonOptions
+from harness.testing import CannedMetric
 from harness.types import Array, HarnessError, Metric, RunResult, Signature, Statistics
 
 REFERENCES = [[f"w{i} w{i + 1} w{i + 2} w{i + 3}"] for i in range(12)]
 
 
-class Given(Metric):
+class Given(CannedMetric):
     """Outputs are numbers; the score is their mean."""
 
-    name, columns, score_names = "given", ("value", "count"), ("given",)
-    averaged = True
-
-    def statistics(self, outputs, references, sources):  # type: ignore[no-untyped-def]
-        return np.array([[float(text), 1.0] for text in outputs])
-
-    def score(self, sums: Array) -> Array:
-        return sums[..., :1] / sums[..., 1:]
+    name, score_names = "given", ("given",)
 
 
 class Lower(Given):
@@ -44,12 +40,20 @@ def run(values: object, name: str, metric: Metric | None = None, clusters: list[
     outputs = [str(value) for value in np.asarray(values)]
     rows = metric.statistics(outputs, [], [])
     n = len(rows)
-    table = pd.DataFrame({"id": [str(i) for i in range(1, n + 1)], "repeat": 0})
+    table = pa.table({"id": [str(i) for i in range(1, n + 1)], "repeat": [0] * n})
     if clusters is not None:
-        table["cluster"] = clusters
+        table = table.append_column("cluster", pa.array(clusters))
     statistics = Statistics(metric, rows, Signature({}, metric.provenance()), "")
     return RunResult(
-        name, "memory", str(n), name, {}, {metric.name: statistics}, table, 0, None if clusters is None else "cluster"
+        name,
+        "memory",
+        str(n),
+        name,
+        {},
+        {metric.name: statistics},
+        lambda: table,
+        0,
+        None if clusters is None else "cluster",
     )
 
 
@@ -157,7 +161,7 @@ def test_a_median_is_compared_like_everything_else(test: str) -> None:
     row = harness.compare([a, b], test=test, resamples=400)[0]
     assert row.verdict == "better"
     assert row.difference == np.median(b.statistics["median"].rows) - np.median(lengths)
-    assert harness.compare([a, a.__class__(**{**a.__dict__, "name": "same"})], test=test, resamples=400)[0].p_value == 1
+    assert harness.compare([a, dataclasses.replace(a, name="same")], test=test, resamples=400)[0].p_value == 1
 
 
 def test_all_pairs_or_a_baseline() -> None:
@@ -209,7 +213,7 @@ def test_other_versions_only_warn(caplog: pytest.LogCaptureFixture) -> None:
     values = np.random.default_rng(7).random(20)
     rows = harness.compare([run(values, "a"), run(values, "b", Newer())], resamples=200)
     assert rows[0].p_value == 1
-    assert "given of a and b were made with other versions" in caplog.text
+    assert "given of a and b were made with different versions" in caplog.text
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomization"])
@@ -273,10 +277,10 @@ def test_intervals_of_the_difference(method: str) -> None:
         expected = ((b - a).mean() - error, (b - a).mean() + error)
     else:
         theirs = {"percentile": "percentile", "basic": "basic", "bca": "BCa"}[method]
-        found = scipy.stats.bootstrap(
+        interval = scipy.stats.bootstrap(
             (b - a,), np.mean, method=theirs, n_resamples=20_000, rng=np.random.default_rng(1)
         )
-        expected = tuple(found.confidence_interval)
+        expected = tuple(interval.confidence_interval)
     assert (row.low, row.high) == pytest.approx(expected, abs=0.02)
 
 
@@ -304,9 +308,10 @@ def test_a_score_that_one_of_the_runs_lacks() -> None:
     metrics = {"a": ["bleu"], "b": ["bleu", "chrf"], "c": ["bleu", "chrf"]}
     a, b, c = (harness.evaluate(outputs, REFERENCES, some, resamples=0, name=name) for name, some in metrics.items())
     expected = r"^a has no chrf; expected it in every run: harness score a 'metrics=\[chrf\]' adds it$"
-    for make in (harness.compare, study):
-        with pytest.raises(HarnessError, match=expected):
-            make([a, b], resamples=50, scores=["chrf"])
+    with pytest.raises(HarnessError, match=expected):
+        harness.compare([a, b], resamples=50, scores=["chrf"])
+    with pytest.raises(HarnessError, match=expected):
+        study([a, b], options=ComparisonOptions(resamples=50, scores=("chrf",)))
     with pytest.raises(HarnessError, match=expected):
         harness.compare([b, c], baseline=a, resamples=50, scores=["chrf"])
     assert [(row.baseline, row.system) for row in harness.compare([a, b, c], resamples=50, scores=["chrf"])] == [
@@ -327,13 +332,15 @@ def test_corrections_by_choice(caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(8)
     base = rng.random(100)
     runs = [run(base, "a"), *(run(base + rng.normal(shift, 0.1, 100), f"b{shift}") for shift in (0.0, 0.02, 0.03))]
-    found = {c: harness.compare(runs, resamples=2000, correction=c) for c in ("none", "max-t", "holm", "bh")}
-    plain = [row.p_value for row in found["none"]]
-    assert [row.p_adjusted for row in found["none"]] == plain
+    by_correction = {c: harness.compare(runs, resamples=2000, correction=c) for c in ("none", "max-t", "holm", "bh")}
+    plain = [row.p_value for row in by_correction["none"]]
+    assert [row.p_adjusted for row in by_correction["none"]] == plain
     for correction, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
         expected = statsmodels.stats.multitest.multipletests(plain, method=theirs)[1]
-        assert [row.p_adjusted for row in found[correction]] == pytest.approx(expected)
-    assert all(t.p_adjusted <= h.p_adjusted + 0.01 for t, h in zip(found["max-t"], found["holm"], strict=True))  # type: ignore[operator]
+        assert [row.p_adjusted for row in by_correction[correction]] == pytest.approx(expected)
+    assert all(
+        t.p_adjusted <= h.p_adjusted + 0.01 for t, h in zip(by_correction["max-t"], by_correction["holm"], strict=True)
+    )  # type: ignore[operator]
     assert "Holm's smallest possible p" not in caplog.text
     harness.compare(runs, resamples=50, correction="holm")
     assert "Holm's smallest possible p for 6 hypotheses and 50 resamples is 0.118, above 0.05" in caplog.text
@@ -362,8 +369,8 @@ def test_the_average_over_data_sets_has_its_own_test() -> None:
 
 
 def _on(dataset: str, system: str, values: Array) -> RunResult:
-    found = run(values, f"{dataset}-{system}")
-    return dataclasses.replace(found, dataset=dataset, dataset_key=dataset, system=system)
+    result = run(values, f"{dataset}-{system}")
+    return dataclasses.replace(result, dataset=dataset, dataset_key=dataset, system=system)
 
 
 def test_repeats_are_compared_pairwise() -> None:
@@ -372,14 +379,14 @@ def test_repeats_are_compared_pairwise() -> None:
     base = np.repeat(rng.random(40), 3)
 
     def repeated(values: Array, name: str, order: Array | None = None) -> RunResult:
-        found = run(values, name)
-        table = found.examples.assign(id=[str(i // 3) for i in range(120)], repeat=[i % 3 for i in range(120)])
-        found = dataclasses.replace(found, examples=table, dataset_key="same")
+        result = run(values, name)
+        table = result.examples.assign(id=[str(i // 3) for i in range(120)], repeat=[i % 3 for i in range(120)])
+        result = dataclasses.replace(result.with_examples(table), dataset_key="same")
         if order is not None:
-            one = found.statistics["given"]
-            statistics = {"given": dataclasses.replace(one, rows=one.rows[order])}
-            found = dataclasses.replace(found, examples=table.iloc[order].reset_index(drop=True), statistics=statistics)
-        return found
+            part = result.statistics["given"]
+            statistics = {"given": dataclasses.replace(part, rows=part.rows[order])}
+            result = dataclasses.replace(result.with_examples(table.iloc[order]), statistics=statistics)
+        return result
 
     b = base + rng.normal(0.05, 0.1, 120)
     row = harness.compare([repeated(base, "a"), repeated(b, "b")], resamples=1000)[0]
@@ -409,3 +416,34 @@ def test_agrees_with_sacrebleu_run_live() -> None:
         p = theirs[name][1].p_value
         assert 0.02 < p < 0.9
         assert ours[score].p_value == pytest.approx(p, abs=4 * np.sqrt(2 * p * (1 - p) / 4000))
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
+def test_what_does_not_fit_into_memory_is_compared_just_so(test: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one go, and a sample at a time with all draws in a file."""
+    rng = np.random.default_rng(5)
+    runs = [run(rng.normal(i / 10, 1, 40), f"s{i}") for i in range(4)]
+    runs[1].statistics["given"].rows[3] = np.nan  # pairs with it leave out another example
+    runs[2].statistics["given"].rows[5] = np.nan
+    expected = harness.compare(runs, test=test, resamples=300)
+    monkeypatch.setattr("harness.stats.spilled.MEMORY", 0)
+    monkeypatch.setattr("harness.stats.resampling.CELLS", 1)
+    monkeypatch.setattr("harness.stats.resampling.COLUMNS", 1)
+    steps: list[int] = []
+    pairs = [(a, b) for i, a in enumerate(runs) for b in runs[i + 1 :]]
+    rows = comparison.compare([pairs], ComparisonOptions(test=test, resamples=300), steps.append)
+    assert [dataclasses.replace(row, dataset="memory") for row in rows] == list(expected)
+    assert sum(steps) == 300
+
+
+def test_no_room_for_draws_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**options: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.stats.spilled.MEMORY", 0)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(HarnessError) as error:
+        harness.compare([run([1.0, 2.0], "a"), run([1.0, 3.0], "b")], resamples=50)
+    assert "has no room for the resamples of so many systems (No space left on device); expected more" in str(
+        error.value
+    )

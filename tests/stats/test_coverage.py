@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks import coverage
-from harness.stats import comparison, family, intervals, kernels, resampling
+from harness.stats import comparison, intervals, kernels, paired, resampling
+from harness.stats.options import ComparisonOptions
 from harness.types import Array
 
 
@@ -22,15 +23,15 @@ def people() -> coverage.Population:
 
 def check_coverage(people: coverage.Population) -> None:
     """95 % intervals of samples of 60 hold the truth 92 to 97 times in 100, Monte Carlo error aside."""
-    found = coverage.average(coverage.held, people, 60, simulations=250, resamples=250)
-    for name, share in found.items():
+    shares = coverage.average(coverage.held, people, 60, simulations=250, resamples=250)
+    for name, share in shares.items():
         assert 0.89 <= share <= 0.985, name
 
 
 def check_alarms(people: coverage.Population) -> None:
     """Of samples of 60 in which nothing differs, a test at 5 % calls 2 to 9 in 100 different."""
-    found = coverage.average(coverage.alarms, people, 60, simulations=250, resamples=250)
-    for name, share in found.items():
+    shares = coverage.average(coverage.alarms, people, 60, simulations=250, resamples=250)
+    for name, share in shares.items():
         if name.endswith("null"):
             assert 0.012 <= share <= 0.095, name
 
@@ -78,7 +79,7 @@ def test_unpaired_draws_would_be_noticed(people: coverage.Population, monkeypatc
             resampling.replicates([sample], resamples, seed, f"{purpose} {i}")[0] for i, sample in enumerate(samples)
         ]
 
-    monkeypatch.setattr(comparison, "replicates", apart)
+    monkeypatch.setattr(paired, "replicates", apart)
     with pytest.raises(AssertionError):
         check_alarms(people)
 
@@ -91,7 +92,7 @@ def test_centring_after_the_bars_would_be_noticed(people: coverage.Population, m
         replicates = nulls - nulls.mean() + statistic
         return real(np.abs(np.abs(replicates) - np.abs(replicates).mean()), statistic, exact)
 
-    monkeypatch.setattr(family.Options, "statistic", lambda self, differences, up: differences)
+    monkeypatch.setattr(ComparisonOptions, "statistic", lambda self, differences, up: differences)
     monkeypatch.setattr(comparison, "share", lambda nulls, t, exact=False: theirs(nulls, abs(t), exact))
-    found = coverage.average(coverage.alarms, people, 60, simulations=250, resamples=250)
-    assert found["rougeL bootstrap null"] > 0.095
+    shares = coverage.average(coverage.alarms, people, 60, simulations=250, resamples=250)
+    assert shares["rougeL bootstrap null"] > 0.095

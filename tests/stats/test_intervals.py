@@ -9,12 +9,14 @@ import pytest
 import scipy.stats
 
 import harness
+from harness.inputs.choices import METHODS
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf
 from harness.metrics.rouge import Rouge
-from harness.stats.estimation import Options, estimate, warn_of_clusters
-from harness.stats.intervals import METHODS, scores
-from harness.stats.resampling import Design
+from harness.stats.design import Design
+from harness.stats.estimation import estimate, warn_of_clusters
+from harness.stats.intervals import scores
+from harness.stats.options import Options
 from harness.types import Array, Example, HarnessError, Score, Signature, Statistics
 from tests.stats.test_resampling import Median
 
@@ -29,7 +31,7 @@ def mean_statistics(values: Array) -> Statistics:
 
 
 def mean(values: object, design: Design | None = None, **options: object) -> Score:
-    return scores([mean_statistics(np.asarray(values, dtype=float))], design, **options)["rouge1"]  # type: ignore[arg-type]
+    return scores([mean_statistics(np.asarray(values, dtype=float))], design, Options(**options))["rouge1"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("method", "theirs"), [("percentile", "percentile"), ("basic", "basic"), ("bca", "BCa")])
@@ -48,8 +50,8 @@ def test_agrees_with_scipy(method: str, theirs: str) -> None:
 )
 def test_agrees_with_r(method: str, low: float, high: float) -> None:
     """boot.ci of R's package boot, 1e6 resamples, as scipy's tests quote it."""
-    found = mean(SKEWED, method=method, resamples=400_000)
-    assert (found.low, found.high) == pytest.approx((low, high), rel=0.01)
+    score = mean(SKEWED, method=method, resamples=400_000)
+    assert (score.low, score.high) == pytest.approx((low, high), rel=0.01)
 
 
 def test_normal_and_studentised_of_a_mean_by_their_textbook_formulas() -> None:
@@ -64,8 +66,8 @@ def test_normal_and_studentised_of_a_mean_by_their_textbook_formulas() -> None:
     spread = again.std(1) / np.sqrt(n)
     t = (again.mean(1) - values.mean())[spread > 0] / spread[spread > 0]
     expected = values.mean() - np.quantile(t, [0.975, 0.025]) * error
-    found = mean(values, method="studentized", resamples=50_000)
-    assert (found.low, found.high) == pytest.approx(tuple(expected), rel=0.03)
+    score = mean(values, method="studentized", resamples=50_000)
+    assert (score.low, score.high) == pytest.approx(tuple(expected), rel=0.03)
 
 
 @pytest.mark.parametrize("metric", [Bleu(), Chrf()])
@@ -76,8 +78,10 @@ def test_the_delta_method_of_a_corpus_score(metric: Bleu | Chrf) -> None:
     references = [" ".join(rng.choice(words, 12)) for _ in range(150)]
     outputs = [" ".join(w for w in text.split() if rng.random() < 0.85) for text in references]
     rows = metric.statistics(outputs, [[r] for r in references], [None] * 150)
-    one = [Statistics(metric, rows, SIGNATURE, "")]
-    normal, studentised = (scores(one, resamples=4000, method=m)[metric.name] for m in ("normal", "studentized"))
+    statistics = [Statistics(metric, rows, SIGNATURE, "")]
+    normal, studentised = (
+        scores(statistics, None, Options(4000, method=m))[metric.name] for m in ("normal", "studentized")
+    )
     assert normal.low is not None and normal.high is not None
     assert studentised.low is not None and studentised.high is not None
     assert studentised.method == "studentized"
@@ -87,9 +91,9 @@ def test_the_delta_method_of_a_corpus_score(metric: Bleu | Chrf) -> None:
 
 def test_what_cannot_be_studentised_says_that_it_was_not() -> None:
     rows = np.random.default_rng(0).random((30, 1))
-    found = scores([Statistics(Median(), rows, SIGNATURE, "")], resamples=200, method="studentized")["median"]
-    assert found.method == "percentile"
-    assert found.low is not None
+    score = scores([Statistics(Median(), rows, SIGNATURE, "")], None, Options(200, method="studentized"))["median"]
+    assert score.method == "percentile"
+    assert score.low is not None
     stratified = mean(np.arange(10.0), Design.of(10, strata=list("aabbaabbab")), method="studentized", resamples=200)
     assert stratified.method == "percentile"
     rare = mean([1.0] * 2 + [0.0] * 98, method="studentized", resamples=500)  # one resample in seven holds no 1
@@ -112,12 +116,12 @@ def test_corpus_bleu_is_resampled_as_corpus_bleu() -> None:
     ] * 8
     metric = Bleu()
     rows = metric.statistics(outputs, references, [None] * 32)
-    found = scores([Statistics(metric, rows, SIGNATURE, "")], resamples=500)["bleu"]
+    score = scores([Statistics(metric, rows, SIGNATURE, "")], None, Options(500))["bleu"]
     rng = np.random.default_rng(0)
     resampled = [metric.score(rows[rng.integers(0, 32, 32)].sum(0))[0] for _ in range(4000)]
     low, high = np.quantile(resampled, [0.025, 0.975])
-    assert found.estimate == metric.score(rows.sum(0))[0]
-    assert (found.low, found.high) == pytest.approx((low, high), abs=2.0)
+    assert score.estimate == metric.score(rows.sum(0))[0]
+    assert (score.low, score.high) == pytest.approx((low, high), abs=2.0)
 
 
 def test_clusters_widen_the_interval_and_strata_narrow_it() -> None:
@@ -143,10 +147,10 @@ def test_seed_and_level() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_monte_carlo_error_is_what_other_seeds_show(method: str) -> None:
     values = np.random.default_rng(2).exponential(size=50)
-    found = [mean(values, seed=seed, resamples=1000, method=method) for seed in range(60)]
+    by_seed = [mean(values, seed=seed, resamples=1000, method=method) for seed in range(60)]
     for bound in ("low", "high"):
-        seen = np.std([getattr(score, bound) for score in found], ddof=1)
-        said = np.sqrt(np.mean([getattr(score, f"{bound}_error") ** 2 for score in found]))
+        seen = np.std([getattr(score, bound) for score in by_seed], ddof=1)
+        said = np.sqrt(np.mean([getattr(score, f"{bound}_error") ** 2 for score in by_seed]))
         assert said == pytest.approx(seen, rel=0.35)
 
 
@@ -156,10 +160,19 @@ def test_missing_rows_are_left_out() -> None:
     assert mean(values).low == mean(np.array([0.2, 0.4, 0.9])).low
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1 / 3, -0.7, 1e-9, 12345.6789])
+@pytest.mark.parametrize("n", [3, 7, 10, 49])
+def test_a_constant_score_has_no_width_whatever_the_last_bits(value: float, n: int) -> None:
+    """The mean of drawn values is not always the same to the last bit."""
+    equal = mean(np.full(n, value), resamples=300)
+    assert equal.note == f"the same on every resample of the {n} examples: the interval has no width"
+    assert mean(np.append(np.full(n, value), value + 1e-6), resamples=300).note is None
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_degenerate_cases_say_so(method: str) -> None:
-    one = mean(np.array([0.5]), method=method)
-    assert (one.estimate, one.low, one.note) == (0.5, None, "one example: no interval")
+    single = mean(np.array([0.5]), method=method)
+    assert (single.estimate, single.low, single.note) == (0.5, None, "one example: no interval")
     none = mean(np.array([np.nan, np.nan]), method=method)
     assert (none.estimate, none.low, none.note) == (None, None, "no example could be scored")
     equal = mean(np.full(5, 0.25), method=method)
@@ -190,9 +203,9 @@ def test_bad_options(options: dict[str, object], expected: str) -> None:
 
 
 def test_two_metrics_with_one_score_are_refused() -> None:
-    one = mean_statistics(np.array([0.1, 0.2]))
+    statistics = mean_statistics(np.array([0.1, 0.2]))
     with pytest.raises(HarnessError, match="two metrics give the score 'rouge1'"):
-        scores([one, one])
+        scores([statistics, statistics])
 
 
 # ---------------------------------------------------------------- from examples
@@ -213,7 +226,7 @@ def test_failures_could_have_changed_the_score_so_much() -> None:
         rows = np.full((4, len(metric.columns)), np.nan)
         rows[:3] = metric.statistics(outputs, references[:3], sources[:3])
         statistics.append(Statistics(metric, rows, SIGNATURE, ""))
-    found = estimate(statistics, some, [3], None, Options(resamples=50))
+    estimated = estimate(statistics, some, [3], None, Options(resamples=50))
     whole = {
         text: estimate(
             [Statistics(m, m.statistics([*outputs, text], references, sources), SIGNATURE, "") for m in metrics],
@@ -222,7 +235,7 @@ def test_failures_could_have_changed_the_score_so_much() -> None:
         for text in ("", "a b c d")
     }  # fmt: skip
     for name in ("bleu", "rouge1"):
-        score = found[name]
+        score = estimated[name]
         assert (score.if_worst, score.if_best) == (whole[""][name].estimate, whole["a b c d"][name].estimate)
         assert score.if_worst < score.estimate < score.if_best  # type: ignore[operator]
     assert whole[""]["bleu"].if_worst is None
@@ -244,8 +257,8 @@ def test_a_field_that_groups_examples_is_pointed_out(caplog: pytest.LogCaptureFi
 def test_strata_by_a_field() -> None:
     some = examples(4, domain=list("aabb"))
     statistics = [mean_statistics(np.array([1.0, 1.0, 3.0, 3.0]))]
-    found = estimate(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
-    assert (found.estimate, found.low, found.high) == (2.0, 2.0, 2.0)
+    score = estimate(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
+    assert (score.estimate, score.low, score.high) == (2.0, 2.0, 2.0)
     with pytest.raises(HarnessError, match="stats.strata=topic: the example '0' has no such field; its fields: domain"):
         estimate(statistics, some, [], None, Options(strata="topic"))
     run = harness.evaluate(["a", "b"] * 4, ["a"] * 8, ["rouge"], strata=["x", "y"] * 4, resamples=100)

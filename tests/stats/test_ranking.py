@@ -6,7 +6,7 @@ import numpy as np
 
 import harness
 from harness.stats.ranking import rankings
-from tests.report.test_terminal import row
+from tests.report.terminal.test_terminal import row
 from tests.stats.test_comparison import Lower, run
 
 
@@ -29,8 +29,8 @@ def test_ranks_and_letters() -> None:
         pair("w", "x", "not distinguishable"), pair("w", "y", "not distinguishable"), pair("w", "z", "worse"),
         pair("x", "y", "not distinguishable"), pair("x", "z", "not distinguishable"), pair("y", "z", "not distinguishable"),
     ]  # fmt: skip
-    (found,) = rankings(rows)  # type: ignore[arg-type]
-    assert [(r.system, r.low, r.high, r.letters) for r in found.systems] == [
+    (ranking,) = rankings(rows)  # type: ignore[arg-type]
+    assert [(r.system, r.low, r.high, r.letters) for r in ranking.systems] == [
         ("w", 1, 3, "a"), ("x", 1, 4, "ab"), ("y", 1, 4, "ab"), ("z", 2, 4, "b"),
     ]  # fmt: skip
 
@@ -50,8 +50,8 @@ def test_letters_are_shared_exactly_where_not_distinguishable() -> None:
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     estimates = {name: float(i) for i, name in enumerate(names)}
     verdicts = {p: str(rng.choice(["not distinguishable", "better"])) for p in pairs}
-    (found,) = rankings([pair(a, b, verdicts[a, b], **estimates) for a, b in pairs])  # type: ignore[misc]
-    letters = {r.system: set(r.letters) for r in found.systems}
+    (ranking,) = rankings([pair(a, b, verdicts[a, b], **estimates) for a, b in pairs])  # type: ignore[misc]
+    letters = {r.system: set(r.letters) for r in ranking.systems}
     for a, b in pairs:
         assert bool(letters[a] & letters[b]) == (verdicts[a, b] == "not distinguishable")
 
@@ -61,9 +61,9 @@ def test_of_runs() -> None:
     base = rng.random(60)
     shifts = {"low": 0.0, "mid": 0.3, "near": 0.301, "top": 0.6}
     runs = [run(base + s + rng.normal(0, 0.02, 60), name) for name, s in shifts.items()]
-    (found,) = rankings(harness.compare(runs, resamples=500))
-    assert [(r.system, r.low, r.high) for r in found.systems][::3] == [("top", 1, 1), ("low", 4, 4)]
-    assert {(r.low, r.high, r.letters) for r in found.systems[1:3]} == {(2, 3, "b")}
+    (ranking,) = rankings(harness.compare(runs, resamples=500))
+    assert [(r.system, r.low, r.high) for r in ranking.systems][::3] == [("top", 1, 1), ("low", 4, 4)]
+    assert {(r.low, r.high, r.letters) for r in ranking.systems[1:3]} == {(2, 3, "b")}
     lower = [run(base + s + rng.normal(0, 0.02, 60), name, Lower()) for name, s in shifts.items()]
     assert rankings(harness.compare(lower, resamples=500))[0].systems[0].system == "low"
     assert rankings(harness.compare(runs, baseline=runs[0], resamples=500)) == []

@@ -44,11 +44,11 @@ def test_it_narrows_and_never_widens() -> None:
 
 def test_batches_do_not_matter() -> None:
     values = np.random.default_rng(0).random(90)
-    one, several = ConfidenceSequence(0, 1, 0.9), ConfidenceSequence(0, 1, 0.9)
-    one.add(values)
+    whole, several = ConfidenceSequence(0, 1, 0.9), ConfidenceSequence(0, 1, 0.9)
+    whole.add(values)
     for part in np.split(values, [7, 40]):
         several.add(part)
-    assert (one.low, one.high) == (several.low, several.high)
+    assert (whole.low, whole.high) == (several.low, several.high)
 
 
 def test_values_outside_are_refused() -> None:

@@ -136,11 +136,11 @@ def test_the_file_is_bounded_and_the_newest_stay(path: Path) -> None:
         everything |= items
         assert store.get(list(items)) == items
         assert on_disk(path) < limit * 1.2
-    found = store.get(list(everything))
-    assert found.items() <= everything.items()
-    assert limit * 0.6 < sum(map(len, found.values())) < limit
-    last = list(everything)[-len(found) :]
-    assert set(found) == set(last), "those put first went first"
+    kept = store.get(list(everything))
+    assert kept.items() <= everything.items()
+    assert limit * 0.6 < sum(map(len, kept.values())) < limit
+    last = list(everything)[-len(kept) :]
+    assert set(kept) == set(last), "those put first went first"
 
 
 def test_one_put_above_the_limit_and_one_value_above_it(path: Path) -> None:
@@ -148,9 +148,9 @@ def test_one_put_above_the_limit_and_one_value_above_it(path: Path) -> None:
     store = ArrayStore(path, limit)
     store.put({**entries(["huge"], 3 << 20), **entries(range(300), 20_000)})
     assert on_disk(path) < limit * 1.2
-    found = store.get([key(i) for i in ["huge", *range(300)]])
-    assert set(found) == {key(i) for i in range(300 - len(found), 300)}
-    assert len(found) * 20_000 > limit * 0.6
+    kept = store.get([key(i) for i in ["huge", *range(300)]])
+    assert set(kept) == {key(i) for i in range(300 - len(kept), 300)}
+    assert len(kept) * 20_000 > limit * 0.6
 
 
 def test_what_was_used_lately_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,9 +173,9 @@ def test_a_lower_limit_shrinks_the_file(path: Path) -> None:
     assert on_disk(path) > 8_000_000
     ArrayStore(path, 2 << 20).put(entries(["new"]))
     assert on_disk(path) < 1.2 * (2 << 20)
-    found = ArrayStore(path).get([key(i) for i in [*range(400), "new"]])
-    assert found.items() <= (entries(range(400), 20_000) | entries(["new"])).items()
-    assert len(found) > 60
+    kept = ArrayStore(path).get([key(i) for i in [*range(400), "new"]])
+    assert kept.items() <= (entries(range(400), 20_000) | entries(["new"])).items()
+    assert len(kept) > 60
 
 
 @pytest.mark.parametrize("before", [None, b"", b"this is no database" * 5000])
@@ -190,8 +190,8 @@ print("ready", flush=True); sys.stdin.readline()
 for i in range(20):
     mine = {key((sys.argv[2], i, j)): value((sys.argv[2], i, j), 27_000) for j in range(5)}
     store.put({**mine, key(i): value(i, 27_000)})
-    found = store.get([*mine, key(i), *(key((str(w), i, 0)) for w in range(8))])
-    assert mine.items() <= found.items() and found[key(i)] == value(i, 27_000)
+    values = store.get([*mine, key(i), *(key((str(w), i, 0)) for w in range(8))])
+    assert mine.items() <= values.items() and values[key(i)] == value(i, 27_000)
 """
     command = [sys.executable, "-c", HELPERS + code, str(path)]
     pipe = subprocess.PIPE
@@ -238,9 +238,9 @@ for i in range(int(sys.argv[2]), 10**9):
         names: list[object] = [(i, j) for i in range(max(0, last - 8), last + 2) for j in range(200)]
         expected = entries(names, 27_000)
         store = ArrayStore(path)
-        found = store.get(list(expected))
-        assert found.items() <= expected.items()
-        assert entries([(last, j) for j in range(200)], 27_000).items() <= found.items()
+        values = store.get(list(expected))
+        assert values.items() <= expected.items()
+        assert entries([(last, j) for j in range(200)], 27_000).items() <= values.items()
         store.put(entries([moment]))
         assert store.get([key(moment)]) == entries([moment])
         done = last + 2

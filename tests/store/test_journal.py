@@ -32,10 +32,10 @@ def again(journal: Journal) -> Journal:
 def test_it_remembers(journal: Journal) -> None:
     assert Journal(journal.path.parent / "none").content.outputs == {}
     journal.append(SECOND, None)
-    for one in (journal, again(journal)):
-        assert one.content.outputs == FIRST | SECOND
-        assert one.content.planned == [["k1", "k2"], ["k3", "k4"]]
-        assert (one.content.generated, one.content.seconds, one.content.cached) == (2, 0.5, 2)
+    for view in (journal, again(journal)):
+        assert view.content.outputs == FIRST | SECOND
+        assert view.content.planned == [["k1", "k2"], ["k3", "k4"]]
+        assert (view.content.generated, view.content.seconds, view.content.cached) == (2, 0.5, 2)
     journal.append({"k2": Output("second try")}, 0.25)
     assert again(journal).content.outputs["k2"] == Output("second try")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import time
@@ -9,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.store import atomic, folder
+from harness.store import atomic, finished, folder
+from harness.store.arrays import ArrayStore
 from harness.types import HarnessError
 
 
@@ -46,7 +49,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
 
 
 def test_leftovers_of_a_kill_are_removed(tmp_path: Path) -> None:
-    (tmp_path / ".scores.json.x1.tmp").write_text("half")
+    (tmp_path / ".scores.json.x1.harness-unfinished").write_text("half")
     with folder.opened(tmp_path):
         assert sorted(p.name for p in tmp_path.iterdir()) == [".lock"]
 
@@ -66,6 +69,26 @@ def test_one_writer_a_folder(tmp_path: Path) -> None:
         assert (tmp_path / "run").is_dir()
 
 
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    message = r"run is on a file system without locks \(No locks available\); expected one that can keep two processes"
+    with pytest.raises(HarnessError, match=message), folder.opened(tmp_path / "run"):
+        pass
+
+
+def test_a_broken_cache_where_there_are_no_locks_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cache.sqlite").write_bytes(b"this is no database" * 100)
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    ArrayStore(tmp_path / "cache.sqlite").put({"key": b"value"})
+    assert "No locks available" in caplog.text and "going on without it" in caplog.text
+
+
+def without_locks(descriptor: int, operation: int) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
 def test_reading_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match=r"is not a finished run \(no scores.json, examples.parquet"):
-        folder.read(tmp_path, lambda target, options: None)
+        finished.read(tmp_path, lambda target, options: None)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import struct
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,8 +40,16 @@ class Late:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Endless:
+    """A body that goes on, in chunks, up to 256 MiB; `packed`: by gzip, a thousandth of that on the line."""
+
+    code: int = 200
+    packed: bool = False
+
+
 HANG, RESET, RESET_WITHIN = "hang", "reset", "reset within"
-Act = Status | Raw | Late | str
+Act = Status | Raw | Late | Endless | str
 
 
 def completion(text: str | None, finish: str = "stop") -> dict[str, Any]:
@@ -69,7 +78,8 @@ class Faulty:
         self.asked: list[Asked] = []
         self.seconds = 0.0
         self.under_way = self.most_under_way = 0
-        self.port = 0
+        self.port = self.sent = 0
+        """`sent`: MiB of endless bodies, unpacked."""
 
     @property
     def url(self) -> str:
@@ -111,6 +121,9 @@ class Faulty:
                 await writer.drain()
             writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
             raise ConnectionError
+        if isinstance(act, Endless):
+            await self._go_on(act, writer)
+            return
         if isinstance(act, Status):
             message = act.message.replace("{key}", asked.headers.get("authorization", "none"))
             content = json.dumps({"error": {"message": message, **act.error}}).encode()
@@ -122,6 +135,20 @@ class Faulty:
         await writer.drain()
         if len(sent) < length:
             raise ConnectionError
+
+    async def _go_on(self, act: Endless, writer: asyncio.StreamWriter) -> None:
+        packing = zlib.compressobj(wbits=31) if act.packed else None
+        encoding = b"Content-Encoding: gzip\r\n" if packing else b""
+        writer.write(b"HTTP/1.1 %d X\r\nTransfer-Encoding: chunked\r\n%b\r\n" % (act.code, encoding))
+        for _ in range(256):
+            part = b" " * 2**20
+            part = packing.compress(part) + packing.flush(zlib.Z_SYNC_FLUSH) if packing else part
+            writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+            await writer.drain()
+            await asyncio.sleep(0.002)  # the other side may close meanwhile
+            self.sent += 1
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
 
 
 @contextmanager

@@ -22,8 +22,8 @@ RUN = ("run", "dataset=file", "dataset.path=dev.jsonl", "metrics=[bleu]", "track
 
 
 def only() -> Path:
-    (found,) = Path("runs").rglob("scores.json")
-    return found.parent
+    (scores,) = Path("runs").rglob("scores.json")
+    return scores.parent
 
 
 # ---------------------------------------------------------------- copy
@@ -36,7 +36,7 @@ def test_copy() -> None:
     assert Copy("id").generate(batch[:1]) == [Output("1")]
     assert Copy("year").generate(batch[:1]) == [Output(None, "'year' is 1999; expected a text")]
     with pytest.raises(
-        HarnessError, match="system.field=third is no field of example '1'; found: second, year, id, source"
+        HarnessError, match="system.field=third is not a field of example '1'; found: second, year, id, source"
     ):
         Copy("third").seen(batch[0])
 
@@ -62,15 +62,15 @@ def several(n: int) -> list[Example]:
 
 def test_random_takes_any_reference_of_another_example() -> None:
     examples = several(9)
-    drawn: dict[str, Counter[str]] = {one.id: Counter() for one in examples}
+    drawn: dict[str, Counter[str]] = {item.id: Counter() for item in examples}
     system = Random(repeats=400)
     rows = system.expand(examples)
     for row, output in zip(rows, system.generate(rows), strict=True):
         drawn[row.id][output.text or ""] += 1
-    everything = {text for one in examples for text in one.references}
-    for one in examples:
-        assert drawn[one.id].keys() == everything - set(one.references)
-        assert max(drawn[one.id].values()) < 3 * min(drawn[one.id].values())  # about 400 / 12 each
+    everything = {text for item in examples for text in item.references}
+    for item in examples:
+        assert drawn[item.id].keys() == everything - set(item.references)
+        assert max(drawn[item.id].values()) < 3 * min(drawn[item.id].values())  # about 400 / 12 each
 
 
 def test_random_depends_on_seed_id_and_repeat_only() -> None:

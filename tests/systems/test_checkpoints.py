@@ -53,8 +53,8 @@ def test_the_trainers_state_says_the_step(tmp_path: Path, caplog: pytest.LogCapt
     checkpoint(tmp_path / "epoch-3")  # the state is what a trainer writes last
     (tmp_path / "epoch-4").mkdir()
     assert steps(tmp_path) == [20, 40]
-    assert "epoch-3 is not whole yet; it is left for the next call" in caplog.text
-    assert "epoch-4 is not whole yet" in caplog.text
+    assert "epoch-3 is incomplete; it is left for the next call" in caplog.text
+    assert "epoch-4 is incomplete" in caplog.text
 
 
 def test_a_series_is_a_training_run_with_its_options(tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_a_series_is_a_training_run_with_its_options(tmp_path: Path) -> None:
             checkpoint(tmp_path / run / f"step{n}")
 
     def series(path: str, **options: Any) -> str:
-        (found,) = {cell["series"] for cell in Checkpoints(str(tmp_path / path), **options).cells()}
-        return str(found)
+        (name,) = {cell["series"] for cell in Checkpoints(str(tmp_path / path), **options).cells()}
+        return str(name)
 
     assert series("a") == series("a/step*") == series("a", every=2) == series("a", last=1)
     assert len({series("a"), series("b"), series("a", max_new_tokens=3)}) == 3
@@ -88,7 +88,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     (checkpoint(tmp_path / "c" / "checkpoint-1") / "trainer_state.json").write_text("{}")
     for made, expected in (
         (lambda: Checkpoints(str(tmp_path / "nope")).cells(), "has no checkpoints; expected folders with a model"),
-        (lambda: Checkpoints(str(tmp_path / "*" / "checkpoint-5")).cells(), "are both of step 5; expected the checkpoints of one"),
+        (lambda: Checkpoints(str(tmp_path / "*" / "checkpoint-5")).cells(), "are both at step 5; expected the checkpoints of one"),
         (lambda: Checkpoints(str(tmp_path / "c")).cells(), "expected the trainer's global_step"),
         (lambda: Checkpoints("out", every=0), "system.every=0; expected a whole number, at least 1"),
         (lambda: Checkpoints("out", last=0), "system.last=0; expected a whole number, at least 1"),
@@ -125,15 +125,15 @@ def folder(tmp_path: Path, trained: Path) -> Path:
 @pytest.fixture
 def generated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The model of every batch that was generated."""
-    found: list[str] = []
+    generated_by: list[str] = []
     real = HuggingFace._generated
 
     def counted(self: HuggingFace, rows: Any) -> Any:
-        found.append(Path(self.weights.model).name)
+        generated_by.append(Path(self.pretrained.model).name)
         return real(self, rows)
 
     monkeypatch.setattr(HuggingFace, "_generated", counted)
-    return found
+    return generated_by
 
 
 def history(folder: Path, run_id: str, name: str) -> dict[int, float]:
@@ -141,9 +141,9 @@ def history(folder: Path, run_id: str, name: str) -> dict[int, float]:
 
     store = MlflowClient(tracking_uri=f"sqlite:///{folder}/runs/mlflow.db")
     points = store.get_metric_history(run_id, name)
-    found = {point.step: point.value for point in points}
-    assert len(found) == len(points)
-    return found
+    by_step = {point.step: point.value for point in points}
+    assert len(by_step) == len(points)
+    return by_step
 
 
 def test_each_checkpoint_is_a_run_and_only_new_ones_are_generated(

@@ -93,8 +93,8 @@ def test_one_that_nobody_closes_is_ended_with_its_system(tmp_path: Path) -> None
 
 def test_what_it_reads(make: Make, tmp_path: Path) -> None:
     system = make(f"{HEAD}for line in sys.stdin:\n    e = json.loads(line)\n    print(json.dumps({{'id': e['id'], 'output': line}}))", repeats=2)  # fmt: skip
-    one = Example("1", "ü\n", ("never",), {"topic": "x", "day": pd.Timestamp("2024-01-02")}, repeat=1)
-    (output,) = system.generate([one])
+    asked = Example("1", "ü\n", ("never",), {"topic": "x", "day": pd.Timestamp("2024-01-02")}, repeat=1)
+    (output,) = system.generate([asked])
     assert json.loads(output.text or "") == {
         "topic": "x",
         "day": "2024-01-02 00:00:00",
@@ -171,7 +171,7 @@ def test_long_lines_both_ways(make: Make) -> None:
         ("sys.exit(3)", "it ended with code 3. The end of its standard error: started "),
         ("sys.exit('out of luck')", "it ended with code 1. The end of its standard error: out of luck (all of it in "),
         ("os.kill(os.getpid(), 9)", "it ended with code -9."),
-        ("print('Loading …')", "of its standard output is not JSON (Expecting value: line 1 column 1 (char 0)): 'Loading …'; expected an object a line on standard output"),
+        ("print('Loading …')", "of its standard output is not JSON (Expecting value: line 1 column 1 (char 0)): 'Loading …'; expected one object per line on standard output"),
         ("print(json.dumps({'id': 'z', 'output': ''}))", """of its standard output is '{"id": "z", "output": ""}'; expected {"id": …, "output": …} with the id of an example that it has read and not answered yet: 'c'"""),
         ("print('[1]')", "of its standard output is '[1]'; expected {"),
         ("sys.stdout.write('{\"id\": '); sys.exit(1)", "of its standard output is not JSON"),

@@ -26,8 +26,8 @@ from harness.systems.endpoint import Pace
 from harness.systems.openai import OpenAI
 from harness.types import Example, HarnessError, Output
 from tests.conftest import ROWS, example, write_jsonl
+from tests.run.test_runner import Cli
 from tests.systems.faulty import HANG, RESET, RESET_WITHIN, Act, Faulty, Late, Raw, Status, completion, faulty
-from tests.test_runner import Cli
 
 KEY = "sk-PLANTED-0123456789"
 
@@ -259,14 +259,14 @@ def test_a_missing_key_is_named(server: Faulty, monkeypatch: pytest.MonkeyPatch)
 def test_no_server_ends_the_run_at_once_and_a_lost_one_after_all_tries(server: Faulty) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(HarnessError, match=r"cannot be reached \(.*\); expected a server there: system.base_url"):
+    with pytest.raises(HarnessError, match=r"cannot be reached \(.*\); expected a server at system.base_url"):
         OpenAI(f"http://127.0.0.1:{port}/v1", "m").generate([example()])
     with faulty() as lost:
         made = system(lost, concurrency=1, retries=2)
         lost.script["s1"] = [HANG] * 9
         groups = made.stream([example(str(i), f"s{i}") for i in range(3)])
         assert list(next(groups)) == [0]
-    with pytest.raises(HarnessError, match="cannot be reached .* given up after 3 tries .* the same command goes on"):
+    with pytest.raises(HarnessError, match="cannot be reached .* given up after 3 tries .* the same command continues"):
         list(groups)
 
 
@@ -330,8 +330,8 @@ def test_the_key_knows_what_decides_an_output() -> None:
         {"repeats": 3},
     ):
         assert key(**same) == key()
-    one = OpenAI("http://h/v1", "m", prompt="{{ source }}!")
-    assert one.seen(Example("1", "s", ("r",), repeat=3)) == "s!"
+    system = OpenAI("http://h/v1", "m", prompt="{{ source }}!")
+    assert system.seen(Example("1", "s", ("r",), repeat=3)) == "s!"
 
 
 def test_sampling_without_a_seed_is_known() -> None:
@@ -347,7 +347,7 @@ def test_sampling_without_a_seed_is_known() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"base_url": "localhost:8000"}, "system.base_url is no address; expected one such as http://localhost:8000/v1"),
+        ({"base_url": "localhost:8000"}, "system.base_url is not an address; expected one such as http://localhost:8000/v1"),
         ({"base_url": f"http://me:{KEY}@h/v1"}, "system.base_url to h holds more than an address"),
         ({"base_url": f"http://h/v1?key={KEY}"}, "system.base_url to h holds more than an address"),
         ({"base_url": "http://h/v1/chat/completions"}, "ends in /chat/completions; expected the part before"),
@@ -355,7 +355,7 @@ def test_sampling_without_a_seed_is_known() -> None:
         ({"endpoint": "completions", "system_message": "x"}, "system.system_message is set; expected system.endpoint=chat"),
         ({"extra": {"temperature": 1}}, "system.extra.temperature is set; expected system.temperature instead"),
         ({"extra": {"n": 2}}, "system.extra.n is set; expected system.repeats"),
-        ({"api_key_env": KEY}, "system.api_key_env is no name of a variable"),
+        ({"api_key_env": KEY}, "system.api_key_env is not the name of a variable"),
         ({"price": {"inptu": 1}}, "system.price.inptu is not an option; system.price has: input, output"),
         ({"price": {"input": 1}}, "expected both prices or none"),
         ({"price": {"input": -1, "output": 1}}, "system.price.input=-1; expected 0 or more"),
@@ -409,11 +409,11 @@ def test_a_run_leaves_no_key_and_resumes(
     assert mended.code == 0
     assert len(server.asked) == 6
     assert json.loads((folder / "scores.json").read_text())["failed"] == 0
-    said = "".join(one.out + one.err for one in (called, again, refused, mended))
+    said = "".join(call.out + call.err for call in (called, again, refused, mended))
     assert KEY not in said
-    found = [path for path in Path("runs").rglob("*") if path.is_file()]
-    assert len(found) > 6
-    assert [path for path in found if KEY.encode() in path.read_bytes()] == []
+    written = [path for path in Path("runs").rglob("*") if path.is_file()]
+    assert len(written) > 6
+    assert [path for path in written if KEY.encode() in path.read_bytes()] == []
     assert KEY not in repr(vars(system(server)))
 
 

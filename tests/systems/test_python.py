@@ -47,8 +47,8 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 def test_the_example_as_a_dict(make: Make) -> None:
     system = make("import json\ndef f(example): return json.dumps(example)")
-    found = [json.loads(output.text or "") for output in system.generate(BATCH)]
-    assert found == [
+    seen = [json.loads(output.text or "") for output in system.generate(BATCH)]
+    assert seen == [
         {"topic": "x", "id": "1", "source": "one"},
         {"topic": "y", "id": "2", "source": "two"},
         {"topic": "z", "id": "3", "source": None},
@@ -180,10 +180,10 @@ def test_identity(make: Make) -> None:
         for options in ({"revision": "1"}, {"revision": "2"}, {"revision": "1", "options": {"a": 1}})
     }
     assert len(keys) == 3 and None not in keys
-    one = Example("1", "s", ("r",), {"a": 1}, repeat=3)
-    seen = make(text).seen(one)
+    asked = Example("1", "s", ("r",), {"a": 1}, repeat=3)
+    seen = make(text).seen(asked)
     assert seen == make(text).seen(Example("1", "s", ("another",), {"a": 1}))  # neither references nor the repeat
-    assert seen != make(text.replace("'x'", "'y'")).seen(one)  # the text of the file
+    assert seen != make(text.replace("'x'", "'y'")).seen(asked)  # the text of the file
 
 
 def test_a_run_reuses_what_the_same_file_made(files: Path, cli: Cli) -> None:
@@ -193,9 +193,9 @@ def test_a_run_reuses_what_the_same_file_made(files: Path, cli: Cli) -> None:
         )
 
     def calls() -> str:
-        found = Path("calls").read_text() if Path("calls").exists() else ""
+        logged = Path("calls").read_text() if Path("calls").exists() else ""
         Path("calls").unlink(missing_ok=True)
-        return found
+        return logged
 
     write("!")
     run = (*RUN, "system.function=own.py:f", "system.batch_size=3")

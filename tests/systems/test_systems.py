@@ -1,18 +1,20 @@
-"""Systems under test: stored predictions and the two extractive summarisers."""
+"""Systems under test: stored predictions, the two extractive summarisers, and the smallest plug-in."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import harness
 from harness.datasets.embedded import EmbeddedDataset
 from harness.systems.lead import Lead
 from harness.systems.lexrank import LexRank
 from harness.systems.predictions import Predictions
 from harness.systems.sentences import sentences
 from harness.types import HarnessError, Output
-from tests.conftest import example, write_jsonl
+from tests.conftest import Called, example, write_jsonl
 
 IDS = ["a", "b", "c"]
 
@@ -38,8 +40,8 @@ def test_predictions_in_every_format(tmp_path: Path) -> None:
 
 def test_a_null_output_is_a_failure(tmp_path: Path) -> None:
     rows = [{"id": "a", "output": None, "error": "timeout"}, {"id": "b", "output": None}, {"id": "c", "output": ""}]
-    found = predictions(write_jsonl(tmp_path / "p.jsonl", rows))
-    assert found == [Output(None, "timeout"), Output(None, "the output is null"), Output("")]
+    outputs = predictions(write_jsonl(tmp_path / "p.jsonl", rows))
+    assert outputs == [Output(None, "timeout"), Output(None, "the output is null"), Output("")]
 
 
 @pytest.mark.parametrize(
@@ -90,9 +92,32 @@ def test_lead_takes_the_first_sentences() -> None:
 
 def test_lexrank_takes_a_sentence_and_not_always_the_first() -> None:
     examples = list(EmbeddedDataset().examples())
-    found = [output.text for output in LexRank(1).generate(examples)]
-    assert all(text in sentences(e.source or "") for text, e in zip(found, examples, strict=True))
+    texts = [output.text for output in LexRank(1).generate(examples)]
+    assert all(text in sentences(e.source or "") for text, e in zip(texts, examples, strict=True))
     first = [output.text for output in Lead(1).generate(examples)]
-    assert 30 < sum(a != b for a, b in zip(found, first, strict=True)) < 120
+    assert 30 < sum(a != b for a, b in zip(texts, first, strict=True)) < 120
     assert [o.text for o in LexRank(1).generate([example("2", ""), example("3", None)])] == ["", None]
     assert LexRank(1).key() != LexRank(1, threshold=0.1).key()
+
+
+def test_a_plug_in_needs_a_name_and_generate_only(files: Path, cli: Callable[..., Called]) -> None:
+    """Without `key` its identity is unknown: outputs are reused in the run folder, and nowhere else."""
+    (files / "shout.py").write_text(
+        "from harness.types import Output, System\n"
+        "class Shout(System):\n"
+        "    name = 'shout'\n"
+        "    def generate(self, batch):\n"
+        "        with open('calls.txt', 'a') as file:\n"
+        "            file.write('x' * len(batch))\n"
+        "        return [Output(example.source.upper()) for example in batch]\n"
+    )
+    (files / "conf" / "system").mkdir(parents=True)
+    (files / "conf" / "system" / "shout.yaml").write_text("_target_: shout.Shout\n")
+    arguments = ("run", "--config-dir=conf", "dataset=file", "dataset.path=dev.jsonl", "system=shout", "tracking=none")
+    for metrics, generated in (("bleu", 4), ("bleu", 4), ("chrf", 8)):
+        called = cli(*arguments, f"metrics={metrics}", "stats.resamples=50")
+        assert called.code == 0, called.err
+        assert len(Path("calls.txt").read_text()) == generated
+    run = harness.load_run("dev-shout")
+    assert run.examples["output"].tolist()[0] == "THE CAT SAT."
+    assert run.manifest["system"]["key"] is None

@@ -65,8 +65,8 @@ def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
 
 def _program(name: str) -> str | None:
     """One of PostgreSQL's programs; Debian keeps them out of the path."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(found[-1]) if found else None)
+    programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(programs[-1]) if programs else None)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.utils.validation import _validate_batch_log_data, _validate_batch_log_limits, _validate_dataset_inputs
 
-from harness.tracking import content, table
+from harness.tracking import content, evaluation_table
 from harness.tracking.description import MAX_NOTE, description, escaped
 from harness.types import RunResult, Score
 
@@ -21,7 +21,7 @@ HOSTILE = "a|b\n\n# <script>alert(1)</script> *x* `y` [l](javascript:z) | --- |"
 
 
 def score(name: str, estimate: float | None = 12.5, note: str | None = None) -> Score:
-    return Score(name, estimate, 10.0, 15.0, 0.95, "percentile", 100, "sig", note=note)
+    return Score(name, estimate, 10.0, 15.0, 0.95, "percentile", 100, "sig", note=note, digits=2)
 
 
 def run(scores: list[Score], **more: Any) -> RunResult:
@@ -32,7 +32,9 @@ def run(scores: list[Score], **more: Any) -> RunResult:
         "generation": {}, "config": {}, "seed": 1, "harness": "0", "git": None,
         "started": "2026-01-01T00:00:00+00:00", "ended": "2026-01-01T00:00:02.500+00:00",
     }  # fmt: skip
-    result = RunResult("n", "d", "k" * 64, "s", {one.name: one for one in scores}, {}, None, 0, manifest=manifest)  # type: ignore[arg-type]
+    result = RunResult(
+        "n", "d", "k" * 64, "s", {score.name: score for score in scores}, {}, lambda: None, 0, manifest=manifest
+    )
     return replace(result, **more)
 
 
@@ -40,25 +42,25 @@ def test_as_few_calls_as_mlflow_allows() -> None:
     metrics = [Metric(f"m{i}", 1.0, 0, 0) for i in range(1700)]
     params = [Param(f"p{i}", "v" * 6000) for i in range(150)]
     tags = [RunTag(f"t{i}", "é" * 5000) for i in range(30)]
-    found = list(content.batches(metrics, params, tags))
-    assert len(found) == 3  # 1,880 items would fit in two, their bytes do not
-    for batch in found:
+    batches = list(content.batches(metrics, params, tags))
+    assert len(batches) == 3  # 1,880 items would fit in two, their bytes do not
+    for batch in batches:
         _validate_batch_log_limits(batch["metrics"], batch["params"], batch["tags"])
         _validate_batch_log_data(batch["metrics"], batch["params"], batch["tags"])
         items = [*batch["params"], *batch["tags"]]
-        told = [{"key": one.key, "value": one.value} for one in items]
-        assert len(json.dumps(told)) + 150 * len(batch["metrics"]) < 1_000_000
+        payload = [{"key": entity.key, "value": entity.value} for entity in items]
+        assert len(json.dumps(payload)) + 150 * len(batch["metrics"]) < 1_000_000
     for kind, given in (("metrics", metrics), ("params", params), ("tags", tags)):
-        assert [one.key for batch in found for one in batch[kind]] == [one.key for one in given]
+        assert [entity.key for batch in batches for entity in batch[kind]] == [entity.key for entity in given]
     assert len(list(content.batches(metrics[:900], params[:50], tags[:10]))) == 1
 
 
 def test_names_that_mlflow_takes() -> None:
     names = ["bleu", "a b/c:d.e-f", "chrf++", "chrf+-", "../up", "/root", "a//b", "x" * 300, "x" * 301, "ü", "50%", ""]
-    found = [name for name, _ in content.named([(name, 0) for name in names])]
-    assert found[:2] == names[:2] and found[9] == "ü"
-    assert len(set(found)) == len(names)
-    _validate_batch_log_data([Metric(name, 1.0, 0, 0) for name in found], [], [RunTag(name, "") for name in found])
+    taken = [name for name, _ in content.named([(name, 0) for name in names])]
+    assert taken[:2] == names[:2] and taken[9] == "ü"
+    assert len(set(taken)) == len(names)
+    _validate_batch_log_data([Metric(name, 1.0, 0, 0) for name in taken], [], [RunTag(name, "") for name in taken])
 
 
 def test_parameters_that_are_too_long_are_cut_with_a_mark() -> None:
@@ -69,24 +71,24 @@ def test_parameters_that_are_too_long_are_cut_with_a_mark() -> None:
 
 
 def test_tags_and_data_set_within_limits() -> None:
-    one = run([score("bleu")], dataset="d" * 900, name="é" * 9000)
-    one.manifest["dataset"]["about"] = {"note": "x" * 90_000}
-    tags = content.tags_of(one, {})
+    logged = run([score("bleu")], dataset="d" * 900, name="é" * 9000)
+    logged.manifest["dataset"]["about"] = {"note": "x" * 90_000}
+    tags = content.tags_of(logged, {})
     _validate_batch_log_data([], [], tags)
     assert all(len(tag.value) <= 5000 for tag in tags)
-    given = content.dataset_of(one, {f"field{i}": "string" for i in range(40_000)})
+    given = content.dataset_of(logged, {f"field{i}": "string" for i in range(40_000)})
     _validate_dataset_inputs([given])
     assert given.dataset.digest == "k" * 16
     assert json.loads(given.dataset.source)["key"] == json.loads(given.dataset.profile)["key"] == "k" * 64
 
 
 def test_steps_and_times() -> None:
-    one = run([score("bleu"), replace(score("none", None), low=None, high=None)])
-    one.manifest["system"]["step"] = 500
-    found = {metric.key: (metric.value, metric.step, metric.timestamp) for metric in content.metrics_of(one)}
-    assert found["bleu/ci_high"] == (15.0, 500, 1767225602500)
-    assert found["seconds"][0] == 2.5
-    assert "none" not in found  # missing is missing
+    logged = run([score("bleu"), replace(score("none", None), low=None, high=None)])
+    logged.manifest["system"]["step"] = 500
+    metrics = {metric.key: (metric.value, metric.step, metric.timestamp) for metric in content.metrics_of(logged)}
+    assert metrics["bleu/ci_high"] == (15.0, 500, 1767225602500)
+    assert metrics["seconds"][0] == 2.5
+    assert "none" not in metrics  # missing is missing
 
 
 def rendered(text: str) -> list[str]:
@@ -95,11 +97,11 @@ def rendered(text: str) -> list[str]:
 
 
 def test_hostile_names_and_notes_stay_in_their_cells() -> None:
-    one = run(
+    logged = run(
         [score("bleu"), score(HOSTILE, note=HOSTILE), score("bleu.p1")],
         system=HOSTILE, health={"warnings": [HOSTILE]},
     )  # fmt: skip
-    text = description(one, 10, 10)
+    text = description(logged, 10, 10)
     assert "<script" not in text and "](javascript" not in text
     rows = rendered(text)
     assert len(rows) == 5 and {row.count("|") for row in rows} == {4}
@@ -110,8 +112,8 @@ def test_hostile_names_and_notes_stay_in_their_cells() -> None:
 
 @pytest.mark.parametrize("n", [10, 200, 5000])
 def test_a_description_that_is_too_long_ends_with_a_whole_row(n: int) -> None:
-    one = run([score("bleu"), *(score(f"{'long' * 5}.{i}") for i in range(n))], failed=3)
-    text = description(one, 500, 10_000)
+    logged = run([score("bleu"), *(score(f"{'long' * 5}.{i}") for i in range(n))], failed=3)
+    text = description(logged, 500, 10_000)
     assert len(text) <= MAX_NOTE
     rows = rendered(text)
     assert {row.count("|") for row in rows} == {4}
@@ -145,21 +147,26 @@ def parquet(path: Path, rows: int, length: int, repeats: int = 1) -> Path:
 def test_the_table_is_bounded(tmp_path: Path, rows: int, length: int, shown: int) -> None:
     if length > 1000:
         rows = 300
-    found = table.examples_of(parquet(tmp_path / "e.parquet", rows, length), rows, ["bleu", "bleu.p1"])
-    assert (found.shown, found.rows) == (shown, rows)
-    assert len(found.content) <= table.MAX_BYTES
-    told = json.loads(found.content)
-    assert told["columns"] == ["id", "source", "references", "output", "error", "bleu"]
-    assert len(told["data"]) == shown
-    assert told["data"][3][3:5] == [None, "it broke"]
-    assert told["data"][1][5] == 0.333333
+    bounded = evaluation_table.examples_of(parquet(tmp_path / "e.parquet", rows, length), rows, ["bleu", "bleu.p1"])
+    assert (bounded.shown, bounded.rows) == (shown, rows)
+    assert len(bounded.content) <= evaluation_table.MAX_BYTES
+    table = json.loads(bounded.content)
+    assert table["columns"] == ["id", "source", "references", "output", "error", "bleu"]
+    assert len(table["data"]) == shown
+    assert table["data"][3][3:5] == [None, "it broke"]
+    assert table["data"][1][5] == 0.333333
     if length > 1000:
-        assert told["data"][0][1].endswith("ü … [99,002 more characters]")
-    assert found.fields == {"id": "string", "source": "string", "references": "list of string", "pages": "list of long"}
+        assert table["data"][0][1].endswith("ü … [99,002 more characters]")
+    assert bounded.fields == {
+        "id": "string",
+        "source": "string",
+        "references": "list of string",
+        "pages": "list of long",
+    }
 
 
 def test_repeats_are_shown_where_there_are_any(tmp_path: Path) -> None:
-    found = table.examples_of(parquet(tmp_path / "e.parquet", 2, 1, repeats=3), 2, ["bleu"])
-    told = json.loads(found.content)
-    assert told["columns"][:2] == ["id", "repeat"]
-    assert [row[:2] for row in told["data"]] == [[str(i // 3), i % 3] for i in range(6)]
+    bounded = evaluation_table.examples_of(parquet(tmp_path / "e.parquet", 2, 1, repeats=3), 2, ["bleu"])
+    table = json.loads(bounded.content)
+    assert table["columns"][:2] == ["id", "repeat"]
+    assert [row[:2] for row in table["data"]] == [[str(i // 3), i % 3] for i in range(6)]

@@ -58,12 +58,12 @@ def test_an_evaluation_data_set(store: dict[str, str], monkeypatch: pytest.Monke
     monkeypatch.setattr(datasets, "PAGE", 3)
     path = "support_qa" if by == "name" else store["dataset"]
     dataset = MlflowDataset(path, store["uri"], columns=COLUMNS, cluster="tags.part")
-    found = sorted(dataset.examples(), key=lambda example: example.source or "")
-    assert [(e.source, e.references) for e in found] == [(f"q{i}", (f"a{i}",)) for i in range(7)]
-    assert found[1].metadata["inputs"] == {"lang": "en"}
-    assert found[1].metadata["tags.part"] == "1"
-    assert "expectations" not in found[1].metadata  # the answer is not shown to the system
-    assert len({e.id for e in found}) == 7
+    examples = sorted(dataset.examples(), key=lambda example: example.source or "")
+    assert [(e.source, e.references) for e in examples] == [(f"q{i}", (f"a{i}",)) for i in range(7)]
+    assert examples[1].metadata["inputs"] == {"lang": "en"}
+    assert examples[1].metadata["tags.part"] == "1"
+    assert "expectations" not in examples[1].metadata  # the answer is not shown to the system
+    assert len({e.id for e in examples}) == 7
     assert dataset.name == "support_qa"
     assert dataset.about()["dataset_id"] == store["dataset"]
 
@@ -75,8 +75,8 @@ def test_an_evaluation_data_set(store: dict[str, str], monkeypatch: pytest.Monke
 ])  # fmt: skip
 def test_what_a_run_holds(store: dict[str, str], path: str, options: dict[str, Any]) -> None:
     dataset = MlflowDataset(path.format(**store), store["uri"], **options)
-    found = list(dataset.examples())
-    assert [(e.id, e.source, list(e.references), e.metadata) for e in found] == [
+    examples = list(dataset.examples())
+    assert [(e.id, e.source, list(e.references), e.metadata) for e in examples] == [
         (r["id"], r["source"], r["references"], {"topic": r["topic"]}) for r in ROWS
     ]
     assert len(dataset.about()["sha256"]) == 64
@@ -89,7 +89,7 @@ def test_what_a_run_holds(store: dict[str, str], path: str, options: dict[str, A
         ("it's", {}, "no evaluation data set has this name"),
         ("runs:/{id}/none.json", {}, "cannot be read from MLflow ("),
         ("runs:/0123", {}, "cannot be read from MLflow ("),
-        ("runs:/{id}", {}, "has 2 data sets as inputs (all: dev, made); expected one, dataset.input=NAME chooses"),
+        ("runs:/{id}", {}, "has 2 data sets as inputs (all: dev, made); expected one; dataset.input=NAME chooses it"),
         ("runs:/{id}", {"input": "test"}, "has 0 data sets named 'test' as inputs (all: dev, made)"),
         ("runs:/{id}", {"input": "made"}, "source of the kind 'code', which cannot be read again"),
         ("support_qa", {"uri": "sqlite:///nowhere/mlflow.db"}, "(there is no nowhere/mlflow.db); expected an evaluation data set"),

@@ -11,9 +11,9 @@ import pytest
 
 import harness
 from harness.tracking.mlflow import ARTIFACTS
+from tests.cli.test_main import harness as command
+from tests.cli.test_main import imported_by
 from tests.conftest import Called
-from tests.test_cli import harness as command
-from tests.test_cli import imported_by
 from tests.tracking.servers import client, free_port, served
 
 LEXICAL = (
@@ -60,10 +60,10 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
     assert manifest["mlflow"]["run_id"] == run.info.run_id
     assert run.info.run_id in done.stdout
     assert not (files / "mlruns").exists()
-    found = command("compare", run.info.run_id, scores_path.parent.name, cwd=files)
-    assert "the same run twice" in found.stderr  # by MLflow id and by folder name it is the same run
+    compared = command("compare", run.info.run_id, scores_path.parent.name, cwd=files)
+    assert "the same run twice" in compared.stderr  # by MLflow id and by folder name it is the same run
     again = [*LEXICAL, "system.path=good.jsonl", "tracking.experiment=mine"]
-    code = f"import harness.cli\ntry: harness.cli.main({again})\nexcept SystemExit: pass"
+    code = f"import harness.cli.main\ntry: harness.cli.main.main({again})\nexcept SystemExit: pass"
     assert not imported_by(code, files) & {"mlflow", "pandas", "numba"}  # a finished run is quick to resume
     assert len(stored_runs(store, "mine")) == 1
 

@@ -25,13 +25,13 @@ GOOD = (*RUN, "system.path=good.jsonl")
 
 def runs_of(uri: str, experiment: str) -> list[Any]:
     store = client(uri)
-    found = store.get_experiment_by_name(experiment)
-    return [] if found is None else list(store.search_runs([found.experiment_id]))
+    known = store.get_experiment_by_name(experiment)
+    return [] if known is None else list(store.search_runs([known.experiment_id]))
 
 
 def only_folder() -> Path:
-    (found,) = Path("runs").glob("*/*/scores.json")
-    return found.parent
+    (scores,) = Path("runs").glob("*/*/scores.json")
+    return scores.parent
 
 
 def mlflow_of(folder: Path) -> Any:
@@ -48,8 +48,8 @@ def test_what_is_in_a_run(files: Path, cli: Cli, kind: str, request: pytest.Fixt
     manifest = json.loads((folder / "manifest.json").read_text())
     scores = json.loads((folder / "scores.json").read_text())["scores"]
     store = client(uri)
-    (found,) = runs_of(uri, "whole")
-    run = store.get_run(found.info.run_id)
+    (entry,) = runs_of(uri, "whole")
+    run = store.get_run(entry.info.run_id)
     assert manifest["mlflow"]["run_id"] == run.info.run_id
     assert (run.info.status, run.info.run_name) == ("FINISHED", "dev-good")
 
@@ -67,13 +67,13 @@ def test_what_is_in_a_run(files: Path, cli: Cli, kind: str, request: pytest.Fixt
     assert tags["harness.signature.bleu"] == scores["bleu"]["signature"]
     assert (tags["mlflow.source.git.commit"], tags["harness.git.dirty"]) == (manifest["git"]["commit"], "true")
 
-    (given,) = run.inputs.dataset_inputs
-    assert {tag.key: tag.value for tag in given.tags} == {"mlflow.data.context": "evaluation"}
-    assert given.dataset.name == "dev"
-    assert manifest["dataset"]["key"].startswith(given.dataset.digest) and len(given.dataset.digest) == 16
-    assert json.loads(given.dataset.profile)["key"] == json.loads(given.dataset.source)["key"] == manifest["dataset"]["key"]  # fmt: skip
-    assert json.loads(given.dataset.profile)["num_rows"] == 4
-    fields = {field["name"]: field["type"] for field in json.loads(given.dataset.schema)["mlflow_colspec"]}
+    (data,) = run.inputs.dataset_inputs
+    assert {tag.key: tag.value for tag in data.tags} == {"mlflow.data.context": "evaluation"}
+    assert data.dataset.name == "dev"
+    assert manifest["dataset"]["key"].startswith(data.dataset.digest) and len(data.dataset.digest) == 16
+    assert json.loads(data.dataset.profile)["key"] == json.loads(data.dataset.source)["key"] == manifest["dataset"]["key"]  # fmt: skip
+    assert json.loads(data.dataset.profile)["num_rows"] == 4
+    fields = {field["name"]: field["type"] for field in json.loads(data.dataset.schema)["mlflow_colspec"]}
     assert fields == {"id": "string", "source": "string", "references": "list of string", "topic": "string"}
     again = cli("run", "dataset=mlflow", f"dataset.path=runs:/{run.info.run_id}", f"dataset.uri={uri}", *GOOD[3:], "tracking=none")  # fmt: skip
     assert again.code == 0, again.err  # the logged input leads back to the data
@@ -110,10 +110,10 @@ FORKED = """
 import os, sys, traceback
 from pathlib import Path
 from harness.tracking.mlflow import MlflowTracker
-from harness.store import folder
+from harness.store import finished
 import mlflow
 uri, experiment, group = sys.argv[1:4]
-runs = [folder.read(Path(name), None) for name in sys.argv[4:]]
+runs = [finished.read(Path(name), None) for name in sys.argv[4:]]
 start, go = os.pipe()
 children = []
 for run in runs:
@@ -163,12 +163,12 @@ def test_eight_processes_on_a_store_or_experiment_that_does_not_exist(
     uri = f"sqlite:///{files}/new/mlflow.db" if kind == "sqlite" else request.getfixturevalue("server")
     assert cli(*GOOD, "tracking=none").code == 0
     at_once(uri, "eight", "g1", copies(only_folder(), 8, same=False))
-    found = runs_of(uri, "eight")
-    (parent,) = [run for run in found if "harness.group" in run.data.tags]
-    children = [run for run in found if "mlflow.parentRunId" in run.data.tags]
-    assert len(found) == 9 and len(children) == 8
+    runs = runs_of(uri, "eight")
+    (parent,) = [run for run in runs if "harness.group" in run.data.tags]
+    children = [run for run in runs if "mlflow.parentRunId" in run.data.tags]
+    assert len(runs) == 9 and len(children) == 8
     assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
-    assert {run.info.status for run in found} == {"FINISHED"}
+    assert {run.info.status for run in runs} == {"FINISHED"}
 
 
 @pytest.mark.parametrize("group", ["", "g2"])
@@ -176,9 +176,9 @@ def test_the_same_run_from_several_machines_at_once(files: Path, cli: Cli, serve
     assert cli(*GOOD, "tracking=none").code == 0
     folders = copies(only_folder(), 4, same=True)
     at_once(server, f"same{group}", group, folders)
-    found = runs_of(server, f"same{group}")
-    (run,) = [run for run in found if "harness.key" in run.data.tags]
-    assert len(found) == 1 + bool(group)
+    runs = runs_of(server, f"same{group}")
+    (run,) = [run for run in runs if "harness.key" in run.data.tags]
+    assert len(runs) == 1 + bool(group)
     assert run.info.status == "FINISHED"
     assert len(client(server).list_artifacts(run.info.run_id)) == 6
     assert len(client(server).get_metric_history(run.info.run_id, "bleu")) == 1
@@ -218,7 +218,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
 ) -> None:
     from mlflow.tracking._tracking_service.utils import _artifact_repos_cache
 
-    monkeypatch.setattr("harness.tracking.store.PATIENCE", 2)
+    monkeypatch.setattr("harness.tracking.backend.PATIENCE", 2)
     experiment = f"fault: {fault}"
     with faulty(server, FAULTS[fault]()) as proxy:
         called = cli(*GOOD, f"tracking.uri={proxy.uri}", f"tracking.experiment={experiment}")
@@ -226,7 +226,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
     assert called.err.startswith("harness: the run was not logged to MLflow: ")
     assert called.err.count("harness sync runs/") == 1 and "Traceback" not in called.err
     folder = only_folder()
-    assert called.err.rstrip().endswith(f"harness sync {folder}")
+    assert called.err.rstrip().endswith(f"harness sync {folder} --uri {proxy.uri}")  # no store but the caller's own
     assert mlflow_of(folder) is None
     assert harness.load_run(folder).scores["bleu"].estimate is not None
     before = {
@@ -270,9 +270,9 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
 
 def test_a_full_disk(files: Path, cli: Cli) -> None:
     code = (
-        "import resource, sys, harness.cli\n"
+        "import resource, sys, harness.cli.main\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))\n"
-        f"harness.cli.main({list(GOOD)})\n"
+        f"harness.cli.main.main({list(GOOD)})\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=files, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -298,13 +298,16 @@ def test_folders_of_a_cluster_without_network(files: Path, cli: Cli, server: str
     os.chdir(here)
     called = cli("sync", "copied", "--uri", server, "--json")
     assert called.code == 0, called.err
-    told = json.loads(called.out)
-    assert told["schema"] == 1
-    assert [(one["name"], one["status"]) for one in told["runs"]] == [("dev-good", "logged"), ("dev-bad", "logged")]
-    found = runs_of(server, "cluster")
-    (parent,) = [run for run in found if "harness.group" in run.data.tags]
-    children = {run.info.run_id: run for run in found if run is not parent}
-    assert set(children) == {one["run_id"] for one in told["runs"]}
+    synced = json.loads(called.out)
+    assert synced["schema"] == 1
+    assert [(entry["name"], entry["status"]) for entry in synced["runs"]] == [
+        ("dev-good", "logged"),
+        ("dev-bad", "logged"),
+    ]
+    runs = runs_of(server, "cluster")
+    (parent,) = [run for run in runs if "harness.group" in run.data.tags]
+    children = {run.info.run_id: run for run in runs if run is not parent}
+    assert set(children) == {entry["run_id"] for entry in synced["runs"]}
     assert {run.data.tags["mlflow.parentRunId"] for run in children.values()} == {parent.info.run_id}
     assert cli("sync", "copied", "--uri", server).out.count("already there") == 3
     assert len(runs_of(server, "cluster")) == 3
@@ -319,12 +322,12 @@ def test_checkpoints_keep_their_curve(files: Path, cli: Cli, server: str) -> Non
         (folder / "manifest.json").write_text(json.dumps(manifest))
     for _ in range(2):
         assert cli("sync", "copies", "--uri", server).code == 0
-    found = runs_of(server, "curve")
-    (parent,) = [run for run in found if "harness.series" in run.data.tags]
+    runs = runs_of(server, "curve")
+    (parent,) = [run for run in runs if "harness.series" in run.data.tags]
     for key in ("bleu", "bleu/ci_low"):
         history = client(server).get_metric_history(parent.info.run_id, key)
         assert sorted(point.step for point in history) == [100, 200, 300]
-    assert [run.data.tags["mlflow.parentRunId"] for run in found if run is not parent] == [parent.info.run_id] * 3
+    assert [run.data.tags["mlflow.parentRunId"] for run in runs if run is not parent] == [parent.info.run_id] * 3
 
 
 def test_sync_says_what_failed_and_goes_on(files: Path, cli: Cli, server: str) -> None:
@@ -358,7 +361,7 @@ def test_a_folder_that_cannot_be_written_is_synced_all_the_same(
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     folder.chmod(0o555)
     if os.getuid() == 0:  # who may write everywhere
-        monkeypatch.setattr("harness.sync._writable", lambda folder: False)
+        monkeypatch.setattr("harness.run.logging._writable", lambda folder: False)
     try:
         called = cli("sync", "--uri", server)
         assert (called.code, called.out.split()[0]) == (0, "logged"), called.err

@@ -1,4 +1,4 @@
-"""Compiled kernels: UTF-8 text to token ids, and counts of what two texts share.
+"""Compiled kernels: UTF-8 text to token ids, counts of what two texts share, and edits between them.
 
 Every kernel works on whole columns (Arrow's layout: one buffer and offsets) and releases the interpreter's lock, so
 that chunks run on all cores. Counts are exact: tokens are compared character by character, n-grams by the ids of their
@@ -9,8 +9,25 @@ Numba compiles a kernel when it is first called and keeps it on disk. What it co
 docs/decisions/0005.
 """
 
+from harness.metrics.kernels.edits import BEAM, ter
+from harness.metrics.kernels.information import collect, look_up, place
 from harness.metrics.kernels.ngrams import overlap
 from harness.metrics.kernels.subsequences import BITS, ROWS, lcs, mark, union_lcs
-from harness.metrics.kernels.text import decode, number, split
+from harness.metrics.kernels.tokens import decode, number, split
 
-__all__ = ["BITS", "ROWS", "decode", "lcs", "mark", "number", "overlap", "split", "union_lcs"]
+__all__ = [
+    "BEAM",
+    "BITS",
+    "ROWS",
+    "collect",
+    "decode",
+    "lcs",
+    "look_up",
+    "mark",
+    "number",
+    "overlap",
+    "place",
+    "split",
+    "ter",
+    "union_lcs",
+]

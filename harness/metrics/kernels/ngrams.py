@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from harness.compiled import compiled
-from harness.metrics.kernels.text import ONE
+from harness.metrics.kernels.tokens import ONE
 
 MIX = 0x1E3779B97F4A7C15
 """Odd, its bits half of them set: spreads consecutive numbers over a table."""
 
 
 @compiled
-def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
+def overlap(ids, starts, outputs, first, weights, table, scratch, grams, matches, totals):
     """Clipped n-gram matches of an output with references, orders 1 to `matches.shape[1]`.
 
     Group g compares the text `outputs[g]` with the texts `first[g]` to `first[g + 1] - 1`, whose counts are merged by
@@ -21,17 +21,18 @@ def overlap(ids, starts, outputs, first, weights, scratch, matches, totals):
     order n counts 1, or `weights[n - 1]` of the token where the n-gram begins in a reference, where there are weights.
 
     An n-gram is the pair of the id of its first n - 1 tokens and its last token; what cannot match is not looked at
-    again. `scratch` is (9, m), m at least 8 and the power of two above twice the tokens of the largest group.
+    again. Of the references of a group with the most tokens, m of them: `table` has at least 8 cells and the power of
+    two above 2 m, `scratch` is (7, m). `grams` has a cell for each token of the largest group, output included.
     """
-    table = scratch[0]  # 0, or 1 + the id of an n-gram of the references
-    keys = scratch[1]
-    place = scratch[2]  # where the n-gram begins
-    seen = scratch[3]  # the last reference that has it
-    count = scratch[4]  # how often that one has it
-    most = scratch[5]  # how often any one has it
-    used = scratch[6]  # how often the output has it
-    matched = scratch[7]
-    grams = scratch[8]  # the (n - 1)-gram at each position, -1 where it cannot match
+    # table: 0, or 1 + the id of an n-gram of the references
+    # grams: the (n - 1)-gram at each position, -1 where it cannot match
+    keys = scratch[0]
+    place = scratch[1]  # where the n-gram begins
+    seen = scratch[2]  # the last reference that has it
+    count = scratch[3]  # how often that one has it
+    most = scratch[4]  # how often any one has it
+    used = scratch[5]  # how often the output has it
+    matched = scratch[6]
     g = 0
     while g < len(outputs):
         start = starts[outputs[g]]

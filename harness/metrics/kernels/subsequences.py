@@ -13,8 +13,8 @@ ROWS = 256
 
 
 @compiled
-def lcs(ids, starts, first, second, masks, carries, found):
-    """Length of the longest common subsequence of the texts `first[p]` and `second[p]`, added to `found` (p,).
+def lcs(ids, starts, first, second, masks, carries, lengths):
+    """Length of the longest common subsequence of the texts `first[p]` and `second[p]`, added to `lengths` (p,).
 
     Bit-parallel (Hyyrö 2004), 62 tokens of one text at a time against all of the other; the carries between these
     blocks are kept, so that memory grows with the length and not with its square. `masks` and `carries`: zeros, one for
@@ -49,15 +49,15 @@ def lcs(ids, starts, first, second, masks, carries, found):
             i = block
             while i < last:
                 masks[ids[i]] = 0
-                found[p] += 1 - (row >> (i - block) & 1)
+                lengths[p] += 1 - (row >> (i - block) & 1)
                 i += 1
             block = last
         p += 1
 
 
 @compiled
-def union_lcs(ids, starts, outputs, references, left, right, places, masks, rows, marked, found):
-    """Hits of ROUGE-Lsum as rouge-score counts them, added to `found` (p,).
+def union_lcs(ids, starts, outputs, references, left, right, places, masks, rows, marked, hits):
+    """Hits of ROUGE-Lsum as rouge-score counts them, added to `hits` (p,).
 
     Pair p has the output's lines `outputs[p]` to `outputs[p + 1] - 1` and the reference's likewise. For each reference
     line the union over the output's lines of one longest common subsequence each, a token counting no more often than
@@ -70,7 +70,7 @@ def union_lcs(ids, starts, outputs, references, left, right, places, masks, rows
     `rows` (256 + 2 + checkpoints, blocks); `marked`: zeros, one for each token of the longest line.
     """
     p = 0
-    while p < len(found):
+    while p < len(hits):
         i = starts[outputs[2 * p]]
         while i < starts[outputs[2 * p + 1]]:
             left[ids[i]] += 1
@@ -160,7 +160,7 @@ def union_lcs(ids, starts, outputs, references, left, right, places, masks, rows
                 if marked[i] and left[token] > 0 and right[token] > 0:
                     left[token] -= 1
                     right[token] -= 1
-                    found[p] += 1
+                    hits[p] += 1
                 marked[i] = 0
                 i += 1
             r += 1

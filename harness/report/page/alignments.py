@@ -1,4 +1,5 @@
-"""BERTScore's matches for the examples that are looked at first: kept in the page, as the browser has no model."""
+"""Which words a metric matched, for the examples that are looked at first: kept in the page, as the browser has no
+model."""
 
 from __future__ import annotations
 
@@ -7,28 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from harness.types import Alignment, Array
+from harness.types import Alignment
 
 
-def extremes(columns: Sequence[Array], pair: Sequence[int], n: int) -> list[int]:
-    """Rows of the n biggest wins and the n biggest losses of the pair's first run by one score; where the two are the
-    same run, of its n best and n worst examples."""
-    a, b = columns[pair[0]], columns[pair[1]]
-    difference = a if pair[0] == pair[1] else a - b
-    known = np.flatnonzero(~np.isnan(difference))
-    order = known[np.argsort(difference[known], kind="stable")]
-    return sorted({int(i) for i in (*order[:n], *order[max(len(order) - n, 0) :])})
-
-
-def compact(found: Alignment, output: str, reference: str) -> dict[str, Any]:
+def compact(alignment: Alignment, output: str, reference: str) -> dict[str, Any]:
     """`{reference, output, matched}`: of each token that the text shows [from, to, match, cosine in percent], places in
     UTF-16 units as browsers count them; a match of -1 is a special token."""
-    ours = _tokens(found.output_spans, output)
-    theirs = _tokens(found.reference_spans, reference)
+    ours = _tokens(alignment.output_spans, output)
+    theirs = _tokens(alignment.reference_spans, reference)
     return {
-        "reference": found.reference,
-        "output": _matched(ours, theirs, found.output_matches, found.output_similarity),
-        "matched": _matched(theirs, ours, found.reference_matches, found.reference_similarity),
+        "reference": alignment.reference,
+        "output": _matched(ours, theirs, alignment.output_matches, alignment.output_similarity),
+        "matched": _matched(theirs, ours, alignment.reference_matches, alignment.reference_similarity),
     }
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from harness.report.page.markup import visible
 from harness.report.page.packed import clean, packed
-from harness.report.page.text import visible
 
 FOLDER = Path(__file__).parent
 STYLES = ("base", "page", "examples")
@@ -25,7 +25,7 @@ SCRIPTS = (
     "text", "diff", "data", "state", "query", "controls", "list", "marks", "alignment", "detail", "charts", "tables",
     "theme", "keys", "main",
 )  # fmt: skip
-"""In the order in which they are joined: what one uses at once stands before it."""
+"""In the order in which they are joined: what a script uses at once stands before it."""
 
 
 def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: bool) -> str:
@@ -36,7 +36,7 @@ def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: bool) -
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     style = "".join((FOLDER / "style" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
     vega = library() if charts else ""
-    hashes = " ".join(_hash(one) for one in (script, vega) if one)
+    hashes = " ".join(_hash(source) for source in (script, vega) if source)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.report.numbers import digits_of
 from harness.report.page.packed import packed_floats, packed_json
-from harness.report.page.scores import digits, lower_is_better, score_names
+from harness.report.page.scores import lower_is_better, score_names
 from harness.types import Array, Group, Study
 
 Rows = NDArray[np.intp]
@@ -19,14 +21,26 @@ OWN = ("id", "repeat", "source", "references", "output", "error", "raw_output", 
 """Columns of examples.parquet that are neither metadata nor scores."""
 
 
+@dataclass(frozen=True)
+class Opening:
+    """What the page of a data set opens with."""
+
+    pair: tuple[int, int]
+    """The places of the two runs that are looked at first; the same twice where there is one."""
+    score: str | None
+    """By which they are compared; None where there is no headline score."""
+    kept: Rows
+    """The rows that the page holds."""
+
+
 def blocks(
-    study: Study, group: Group, place: int, kept: Rows, by: Sequence[str] = ()
+    study: Study, group: Group, place: int, opening: Opening, by: Sequence[str] = ()
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """(what is known of the group beforehand, its packed data by the name of the block), of the rows that are kept."""
+    kept = opening.kept
     frames = [run.examples for run in group.runs]
     frame = frames[0]
     names = score_names(group)
-    pair, main = first_view(group)
     fields = _fields(frame, names, by)
     info = {
         "dataset": group.dataset,
@@ -35,14 +49,15 @@ def blocks(
         "runs": [{"label": study.labels[run.name], "failed": run.failed} for run in group.runs],
         "baseline": None if group.baseline is None else [run is group.baseline for run in group.runs].index(True),
         "scores": [
-            {"name": name, "lower": lower_is_better(group, name), "digits": digits(group, name)} for name in names
+            {"name": name, "lower": lower_is_better(group, name), "digits": digits_of(group.runs, name)}
+            for name in names
         ],
         "fields": fields,
-        "pair": pair,
-        "score": main,
+        "pair": opening.pair,
+        "score": opening.score,
     }
     take = [frame[column].iloc[kept].tolist() for column in ("id", "repeat", "source")]
-    references = [list(one) for one in frame["references"].iloc[kept]]
+    references = [list(texts) for texts in frame["references"].iloc[kept]]
     ids = take[0]
     first = {id_: i for i, id_ in reversed(list(enumerate(ids)))}  # texts of an example are kept with its first output
     texts = {
@@ -53,45 +68,12 @@ def blocks(
         "fields": {field: [_value(value) for value in frame[field].iloc[kept]] for field in fields},
     }
     data = {f"texts-{place}": packed_json(texts)}
-    for r, one in enumerate(frames):
-        errors = {str(i): str(e) for i, e in enumerate(one["error"].iloc[kept]) if _text(e) is not None}
-        outputs = {"output": [_text(text) for text in one["output"].iloc[kept]], "error": errors}
+    for r, rows in enumerate(frames):
+        errors = {str(i): str(e) for i, e in enumerate(rows["error"].iloc[kept]) if _text(e) is not None}
+        outputs = {"output": [_text(text) for text in rows["output"].iloc[kept]], "error": errors}
         data[f"outputs-{place}-{r}"] = packed_json(outputs)
     data[f"scores-{place}"] = packed_floats([column[kept] for name in names for column in columns(group, name)])
     return info, data
-
-
-def first_view(group: Group) -> tuple[list[int], str | None]:
-    """([a, b], score): the best run against the baseline, or against the next best, by the first headline score."""
-    names = [name for name in score_names(group) if "." not in name]
-    if not names:
-        return [0, min(1, len(group.runs) - 1)], None
-    sign = -1.0 if lower_is_better(group, names[0]) else 1.0
-
-    def value(i: int) -> float:
-        score = group.runs[i].scores.get(names[0])
-        return -np.inf if score is None or score.estimate is None else sign * score.estimate
-
-    order = sorted(range(len(group.runs)), key=lambda i: -value(i))
-    if group.baseline is not None:
-        base = [run is group.baseline for run in group.runs].index(True)
-        return [next(i for i in order if i != base), base], names[0]
-    return [order[0], order[min(1, len(order) - 1)]], names[0]
-
-
-def kept_rows(group: Group, most: int | None) -> Rows:
-    """Which rows the page holds: all, or where there are too many, half of them the biggest differences of the first
-    view's pair and half evenly from the rest; in the data's order."""
-    n = len(group.runs[0].examples)
-    if most is None or n <= most:
-        return np.arange(n)
-    (a, b), score = first_view(group)
-    found = columns(group, score) if score else [np.zeros(n)] * len(group.runs)
-    difference = np.nan_to_num(np.abs(found[a] - found[b]), nan=-1.0)
-    biggest = np.argsort(-difference, kind="stable")[: most // 2]
-    rest = np.setdiff1d(np.arange(n), biggest)
-    even = rest[np.linspace(0, len(rest) - 1, most - len(biggest)).round().astype(int)]
-    return np.union1d(biggest, even)
 
 
 def columns(group: Group, score: str) -> list[Array]:
@@ -107,8 +89,8 @@ def _scores(frame: Any, name: str) -> Array:
 
 def _fields(frame: Any, scores: Sequence[str], by: Sequence[str]) -> list[str]:
     """Metadata fields, those asked for first."""
-    found = [str(column) for column in frame.columns if column not in OWN and column not in scores]
-    return [*(field for field in by if field in found), *(field for field in found if field not in by)]
+    fields = [str(column) for column in frame.columns if column not in OWN and column not in scores]
+    return [*(field for field in by if field in fields), *(field for field in fields if field not in by)]
 
 
 def _text(value: Any) -> str | None:

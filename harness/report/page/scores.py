@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.report.leaders import estimates_of, leaders
+from harness.report.numbers import bounds, digits_of, number
 from harness.report.page.verdicts import macro_verdicts, verdicts
-from harness.report.terminal import number
-from harness.rounding import digits_of
-from harness.types import Group, RunResult, Study
+from harness.types import Comparison, Group, RunResult, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The scores of one data set: a column a score, a row a run."""
+    """The scores of one data set: one column per score, one row per run."""
 
     dataset: str
     about: str
@@ -51,16 +49,11 @@ def average(study: Study) -> dict[str, Any] | None:
     if not rows:
         return None
     names = [name for row in rows for name in (row.baseline, row.system)]
-    return {"of": rows[0].dataset, "verdicts": [_led(said, names) for said in macro_verdicts(rows)]}
+    return {"of": rows[0].dataset, "verdicts": [_led(verdict, names) for verdict in macro_verdicts(study)]}
 
 
 def score_names(group: Group) -> list[str]:
     return list(dict.fromkeys(name for run in group.runs for name in run.scores))
-
-
-def digits(group: Group, name: str) -> int:
-    """Of one scale for all runs."""
-    return min(digits_of(run.scores, name) for run in group.runs if name in run.scores)
 
 
 def lower_is_better(group: Group, name: str) -> bool:
@@ -71,14 +64,13 @@ def _table(study: Study, group: Group) -> Table:
     pairs = [row for row in study.comparisons if row.dataset == group.dataset]
     against = {(row.system, row.score): row for row in study.against if row.dataset == group.dataset}
     names = score_names(group)
-    best = {name: leaders(pairs, name, estimates_of(group.runs, name)) for name in names}
     columns = [
         {"name": name, "headline": "." not in name, "lower": lower_is_better(group, name) and "." not in name}
         for name in names
     ]
     rows = []
     for run in group.runs:
-        cells = [_cell(run, name, digits(group, name), best[name], against.get((run.name, name))) for name in names]
+        cells = [_cell(study, group, run, name, against.get((run.name, name))) for name in names]
         rows.append(
             {
                 "label": study.labels[run.name],
@@ -91,7 +83,7 @@ def _table(study: Study, group: Group) -> Table:
     return Table(
         dataset=group.dataset,
         about=_about(group, pairs),
-        verdicts=[_led(said, list(study.labels.values())) for said in verdicts(group, pairs, study.labels)],
+        verdicts=[_led(verdict, list(study.labels.values())) for verdict in verdicts(study, group)],
         columns=columns,
         rows=rows,
         more=[name for name in names if "." in name],
@@ -99,26 +91,27 @@ def _table(study: Study, group: Group) -> Table:
     )
 
 
-def _led(said: str, labels: Sequence[str]) -> dict[str, str]:
-    name = max((label for label in labels if said.startswith(f"{label} ")), key=len, default="")
-    return {"name": name, "rest": said[len(name) :].strip()}
+def _led(verdict: str, labels: Sequence[str]) -> dict[str, str]:
+    """The sentence as the name that it begins with and the rest."""
+    name = max((label for label in labels if verdict.startswith(f"{label} ")), key=len, default="")
+    return {"name": name, "rest": verdict[len(name) :].strip()}
 
 
-def _cell(run: RunResult, name: str, places: int, best: Sequence[str], row: Any) -> Cell:
+def _cell(study: Study, group: Group, run: RunResult, name: str, row: Comparison | None) -> Cell:
+    """`row`: the run against the baseline by this score, where that was tested."""
     score = run.scores.get(name)
     if score is None:
         return Cell("", "", None)
+    digits = digits_of(group.runs, name)
     known = score.low is not None and score.high is not None
-    interval = f"[{number(score.low, places)}, {number(score.high, places)}]" if known else ""
+    interval = bounds(score.low, score.high, digits) if known else "no interval"
     mark = row.verdict if row is not None and row.verdict in ("better", "worse") else ""
     title = ""
     if row is not None and row.difference is not None:
-        title = (
-            f"{row.difference:+.{places}f} against the baseline, [{number(row.low, places)}, "
-            f"{number(row.high, places)}]; {row.verdict}"
-        )
-    shown = number(score.estimate, places)
-    return Cell(shown, interval or "no interval", score.estimate, run.name in best, mark, title)
+        ends = bounds(row.low, row.high, digits)
+        title = f"{row.difference:+.{digits}f} against the baseline, {ends}; {row.verdict}"
+    best = run.name in study.leaders.get((group.dataset, name), ())
+    return Cell(number(score.estimate, digits), interval, score.estimate, best, mark, title)
 
 
 def count(group: Group) -> tuple[int, int]:
@@ -128,7 +121,7 @@ def count(group: Group) -> tuple[int, int]:
     return examples, len(rows) // max(examples, 1)
 
 
-def _about(group: Group, pairs: Sequence[Any]) -> str:
+def _about(group: Group, pairs: Sequence[Comparison]) -> str:
     examples, repeats = count(group)
     parts = [f"{examples:,} examples"]
     if repeats > 1:
@@ -148,13 +141,13 @@ def _about(group: Group, pairs: Sequence[Any]) -> str:
 
 def _warnings(study: Study, group: Group) -> list[str]:
     """What is odd about the runs, each line once: the health of outputs, failures, scores that deserve no trust."""
-    found: dict[str, list[str]] = {}
+    by_line: dict[str, list[str]] = {}
     counted = "outputs" if count(group)[1] > 1 else "examples"
     for run in group.runs:
-        said = list(run.health.get("warnings", ()))
+        lines = list(run.health.get("warnings", ()))
         if run.failed:
-            said.append(f"{run.failed:,} of {len(run.examples):,} {counted} failed; scores are of the others")
-        said += [f"{score.name}: {score.note}" for score in run.scores.values() if score.note and score.headline]
-        for line in said:
-            found.setdefault(line, []).append(study.labels[run.name])
-    return [f"{', '.join(names)}: {line}" for line, names in found.items()]
+            lines.append(f"{run.failed:,} of {len(run.examples):,} {counted} failed; scores are of the others")
+        lines += [f"{score.name}: {score.note}" for score in run.scores.values() if score.note and score.headline]
+        for line in lines:
+            by_line.setdefault(line, []).append(study.labels[run.name])
+    return [f"{', '.join(names)}: {line}" for line, names in by_line.items()]

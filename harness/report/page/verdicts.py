@@ -1,44 +1,44 @@
-"""Who is best on what: from the tests of all pairs, never from the order of the estimates alone."""
+"""Who is best on what, in sentences: from the tests of all pairs, never from the order of the estimates alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from harness.report.comparisons import listed, sentence
-from harness.report.leaders import estimates_of, leaders
-from harness.types import Comparison, Group
+from harness.report.terminal.comparisons import listed, sentence
+from harness.types import Comparison, Group, Study
 
 
-def verdicts(group: Group, pairs: Sequence[Comparison], labels: Mapping[str, str]) -> list[str]:
-    """The answer on one data set in sentences: for two runs that of the comparison, for more the best by each score."""
-    named = [replace(row, baseline=labels[row.baseline], system=labels[row.system]) for row in pairs]
-    by_score = {
-        row.score: {labels[name]: value for name, value in estimates_of(group.runs, row.score).items()} for row in pairs
+def verdicts(study: Study, group: Group) -> list[str]:
+    """The answer on one data set: for two runs that of the comparison, for more the best by each score."""
+    labels = study.labels
+    pairs = [
+        replace(row, baseline=labels[row.baseline], system=labels[row.system])
+        for row in study.comparisons
+        if row.dataset == group.dataset
+    ]
+    leaders = {
+        score: [labels[name] for name in names]
+        for (dataset, score), names in study.leaders.items()
+        if dataset == group.dataset
     }
-    return _sentences(named, by_score)
+    return _sentences(pairs, leaders)
 
 
-def macro_verdicts(pairs: Sequence[Comparison]) -> list[str]:
+def macro_verdicts(study: Study) -> list[str]:
     """The answer by the averages over data sets, which name systems."""
-    by_score: dict[str, dict[str, float | None]] = {}
-    for row in pairs:
-        known = by_score.setdefault(row.score, {})
-        known.setdefault(row.baseline, row.baseline_estimate)
-        known.setdefault(row.system, row.system_estimate)
-    return _sentences(pairs, by_score)
+    return _sentences(study.comparisons.macro, study.average_leaders)
 
 
-def _sentences(pairs: Sequence[Comparison], estimates: Mapping[str, Mapping[str, float | None]]) -> list[str]:
+def _sentences(pairs: Sequence[Comparison], leaders: Mapping[str, Sequence[str]]) -> list[str]:
     names = {name for row in pairs for name in (row.baseline, row.system)}
     if len(names) == 2:
         return [sentence(_from_the_best(pairs))]
     by_leaders: dict[tuple[str, ...], list[str]] = {}
-    for score, known in estimates.items():
-        found = leaders(pairs, score, known)
-        if found:
-            by_leaders.setdefault((found[0], *sorted(found[1:])), []).append(score)
-    return [_best(found, scores, len(names)) for found, scores in by_leaders.items()]
+    for score, leading in leaders.items():
+        if leading:
+            by_leaders.setdefault((leading[0], *sorted(leading[1:])), []).append(score)
+    return [_best(leading, scores, len(names)) for leading, scores in by_leaders.items()]
 
 
 def _best(names: Sequence[str], scores: Sequence[str], of: int) -> str:

@@ -71,14 +71,14 @@ def made(
     frame["repeat"] = [i % repeats for i in range(n)]
     for key, values in (metadata or {}).items():
         frame[key] = list(values)
-    statistics = {key: replace(one, rows=one.rows.copy()) for key, one in run.statistics.items()}
+    statistics = {key: replace(part, rows=part.rows.copy()) for key, part in run.statistics.items()}
     for i, error in (failed or {}).items():
         frame.loc[i, "output"], frame.loc[i, "error"] = None, error
         frame.loc[i, [name for name in run.scores if name in frame]] = np.nan
-        for one in statistics.values():
-            one.rows[i] = np.nan
+        for part in statistics.values():
+            part.rows[i] = np.nan
     more: dict[str, Any] = {"failed": len(failed or {}), "dataset": "dev", "dataset_key": "dev"}
-    return replace(run, examples=frame, statistics=statistics, **more)
+    return replace(run.with_examples(frame), statistics=statistics, **more)
 
 
 def three_runs(n: int = 60) -> list[RunResult]:
@@ -91,7 +91,7 @@ def three_runs(n: int = 60) -> list[RunResult]:
     failed = {"fair": {3: "timeout after 30 s", 11: "the server said no"}}
     return [
         made(
-            [worsened(one[0], share, chance) for one in references],
+            [worsened(texts[0], share, chance) for texts in references],
             references,
             name,
             sources,
@@ -150,13 +150,13 @@ def opened(browser: Any, path: Path, address: str = "", **options: Any) -> Opene
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", **options})
     context.set_default_timeout(10_000)
     page = context.new_page()
-    found = Opened(page)
-    page.on("console", lambda said: found.problems.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: found.problems.append(str(error)))
-    page.on("dialog", lambda dialog: (found.problems.append("dialog " + dialog.message), dialog.dismiss()))
+    report = Opened(page)
+    page.on("console", lambda said: report.problems.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: report.problems.append(str(error)))
+    page.on("dialog", lambda dialog: (report.problems.append("dialog " + dialog.message), dialog.dismiss()))
     page.on(
         "request",
-        lambda asked: None if asked.url.startswith(("file:", "blob:", "data:")) else found.requests.append(asked.url),
+        lambda asked: None if asked.url.startswith(("file:", "blob:", "data:")) else report.requests.append(asked.url),
     )
     page.goto(path.resolve().as_uri() + address)
-    return found.ready()
+    return report.ready()

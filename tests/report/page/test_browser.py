@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.reports import write_report
+from harness import write_report
 from harness.types import Alignment, Metric
 from tests.report.page.conftest import Opened, made, opened, three_runs
 
@@ -24,10 +24,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Any, path: Path) -> Iterator[Opened]:
-    found = opened(browser, path)
-    yield found
-    found.check()
-    found.page.context.close()
+    report = opened(browser, path)
+    yield report
+    report.check()
+    report.page.context.close()
 
 
 def test_the_answer_stands_at_the_top(page: Opened) -> None:
@@ -69,11 +69,11 @@ def test_every_chart_is_drawn_when_it_comes_into_view(page: Opened) -> None:
 
 
 def test_wins_come_first_and_losses_too(page: Opened) -> None:
-    shown = page.page.locator(".item .difference")
-    values = [float(text.replace("\u2212", "-")) for text in shown.all_inner_texts()]
+    report = page.page.locator(".item .difference")
+    values = [float(text.replace("\u2212", "-")) for text in report.all_inner_texts()]
     assert values == sorted(values, reverse=True) and values[0] > 0
     page.page.select_option("#sort", "losses")
-    values = [float(text.replace("\u2212", "-")) for text in shown.all_inner_texts()]
+    values = [float(text.replace("\u2212", "-")) for text in report.all_inner_texts()]
     assert values == sorted(values)
     page.page.select_option("#sort", "output 2")
     page.page.locator("#turn").click()
@@ -140,8 +140,8 @@ def up_and_down(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("order", ["wins", "losses", "gap"])
 @pytest.mark.parametrize("score", ["rouge1", "ter"])  # of ter less is better
 def test_bounds_are_of_the_values_that_rows_show(browser: Any, up_and_down: Path, score: str, order: str) -> None:
-    found = opened(browser, up_and_down, "#a=x&b=y")
-    page = found.page
+    report = opened(browser, up_and_down, "#a=x&b=y")
+    page = report.page
     page.select_option("#score", score)
     page.select_option("#sort", order)
 
@@ -159,9 +159,9 @@ def test_bounds_are_of_the_values_that_rows_show(browser: Any, up_and_down: Path
     for value in every[::3]:  # as it is read, so what was rounded up is kept too
         for end, keep in (("from", value.__le__), ("to", value.__ge__)):
             page.fill(f"#{end}", str(value).replace("-", "\u2212"))
-            assert shown() == [one for one in every if keep(one)], (end, value)
+            assert shown() == [kept for kept in every if keep(kept)], (end, value)
             page.fill(f"#{end}", "")
-    found.check()
+    report.check()
     page.context.close()
 
 
@@ -270,26 +270,26 @@ def test_dark_by_the_system_or_by_choice(page: Opened, browser: Any, path: Path)
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, path: Path) -> None:
     small = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-    found = opened(browser, path, **small)
+    phone = opened(browser, path, **small)
     width = "document.documentElement.scrollWidth"
-    assert found.page.evaluate(width) == 390
-    for tab in found.page.locator("#tabs button").all():
+    assert phone.page.evaluate(width) == 390
+    for tab in phone.page.locator("#tabs button").all():
         tab.tap()
-        found.page.locator("figure:visible svg.marks").first.wait_for()
-        assert found.page.evaluate(width) == 390
-    assert found.page.locator("#detail").is_hidden()
-    found.page.locator("#more").click()
-    assert found.page.locator("#sort").is_visible()
-    found.page.locator(".item").first.tap()
-    assert found.page.locator("#detail").is_visible()
-    assert found.page.evaluate(width) == 390
-    found.page.locator(".back").click()
-    found.page.locator("#detail").wait_for(state="hidden")
-    found.page.locator(".item").nth(2).tap()
-    found.page.go_back()  # the browser's own way back
-    found.page.locator("#detail").wait_for(state="hidden")
-    found.check()
-    found.page.context.close()
+        phone.page.locator("figure:visible svg.marks").first.wait_for()
+        assert phone.page.evaluate(width) == 390
+    assert phone.page.locator("#detail").is_hidden()
+    phone.page.locator("#more").click()
+    assert phone.page.locator("#sort").is_visible()
+    phone.page.locator(".item").first.tap()
+    assert phone.page.locator("#detail").is_visible()
+    assert phone.page.evaluate(width) == 390
+    phone.page.locator(".back").click()
+    phone.page.locator("#detail").wait_for(state="hidden")
+    phone.page.locator(".item").nth(2).tap()
+    phone.page.go_back()  # the browser's own way back
+    phone.page.locator("#detail").wait_for(state="hidden")
+    phone.check()
+    phone.page.context.close()
 
 
 def test_contrast_of_text_is_enough(page: Opened) -> None:
@@ -310,7 +310,7 @@ def test_contrast_of_text_is_enough(page: Opened) -> None:
     ]
     for scheme in ("light", "dark"):
         page.page.emulate_media(color_scheme=scheme)
-        assert [one for one in page.page.evaluate(ratio, pairs) if one[0] < 4.5] == []
+        assert [contrast for contrast in page.page.evaluate(ratio, pairs) if contrast[0] < 4.5] == []
 
 
 def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Path) -> None:
@@ -322,43 +322,46 @@ def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Pa
     ]
     other = [replace(run, name=f"test-{run.name[-1]}", dataset="test", dataset_key="test") for run in runs]
     made_page = write_report([*runs, *other], tmp_path / "two.html", resamples=100)
-    found = opened(browser, made_page)
-    found.page.select_option("#dataset", "1")
-    found.page.select_option("#sort", "data")  # at once, while the data is still read
-    found.ready()
-    assert found.page.locator(".item .id").first.inner_text() == "example-0 · 1"
-    found.page.locator(".item").first.click()
-    found.page.locator(".facts button", has_text="2").click()
-    assert found.page.locator(".item[aria-selected=true] .id").inner_text() == "example-0 · 2"
-    assert "text 0 1" in found.page.locator(".card").first.inner_text() + found.page.locator(".card").last.inner_text()
-    assert "test" in found.page.evaluate("location.hash") and "repeat=1" in found.page.evaluate("location.hash")
-    found.check()
-    found.page.context.close()
+    report = opened(browser, made_page)
+    report.page.select_option("#dataset", "1")
+    report.page.select_option("#sort", "data")  # at once, while the data is still read
+    report.ready()
+    assert report.page.locator(".item .id").first.inner_text() == "example-0 · 1"
+    report.page.locator(".item").first.click()
+    report.page.locator(".facts button", has_text="2").click()
+    assert report.page.locator(".item[aria-selected=true] .id").inner_text() == "example-0 · 2"
+    assert (
+        "text 0 1" in report.page.locator(".card").first.inner_text() + report.page.locator(".card").last.inner_text()
+    )
+    assert "test" in report.page.evaluate("location.hash") and "repeat=1" in report.page.evaluate("location.hash")
+    report.check()
+    report.page.context.close()
 
 
 def test_one_run_without_sources_and_references(browser: Any, tmp_path: Path) -> None:
     run = made([f"text {i}" for i in range(12)], [["text"]] * 12, "alone")
     frame = run.examples.assign(references=[[]] * 12, source=None, **{"a=b%": ["x=y", "z"] * 6})
-    path = write_report([replace(run, examples=frame)], tmp_path / "one.html", resamples=50)
-    found = opened(browser, path)
-    assert found.page.locator("#a").is_hidden()
+    path = write_report([run.with_examples(frame)], tmp_path / "one.html", resamples=50)
+    report = opened(browser, path)
+    assert report.page.locator("#a").is_hidden()
     for view in "12345":
-        found.page.keyboard.press(view)
-        assert found.page.locator(".card .text").inner_text().startswith("text ")
-    found.page.select_option("#field", "field a=b%")
-    found.page.select_option("#value", "x=y")
-    assert found.text("#count") == "6 of 12"
-    again = opened(browser, path, found.page.evaluate("location.hash"))
+        report.page.keyboard.press(view)
+        assert report.page.locator(".card .text").inner_text().startswith("text ")
+    report.page.select_option("#field", "field a=b%")
+    report.page.select_option("#value", "x=y")
+    assert report.text("#count") == "6 of 12"
+    again = opened(browser, path, report.page.evaluate("location.hash"))
     assert again.text("#count") == "6 of 12"
-    for one in (found, again):
-        one.check()
-        one.page.context.close()
+    for tab in (report, again):
+        tab.check()
+        tab.page.context.close()
 
 
 class Words(Metric):
-    """BERTScore's place, without its model: words are similar where they are the same."""
+    """A metric that aligns, without a model: words are similar where they are the same."""
 
-    name, columns, score_names, averaged = "bertscore", ("share", "count"), ("bertscore",), True
+    name, columns, score_names, averaged = "words", ("share", "count"), ("words",), True
+    title, aligns = "Same words", True
 
     def statistics(self, outputs: Any, references: Any, sources: Any) -> Any:
         return np.array([[len({*a.split()} & {*b[0].split()}), 1.0] for a, b in zip(outputs, references, strict=True)])
@@ -367,12 +370,12 @@ class Words(Metric):
         return sums[..., :1] / sums[..., 1:]
 
     def align(self, outputs: Any, references: Any) -> Any:
-        return [self._aligned(output, one[0]) for output, one in zip(outputs, references, strict=True)]
+        return [self._aligned(output, texts[0]) for output, texts in zip(outputs, references, strict=True)]
 
     def _aligned(self, output: str, reference: str) -> Alignment:
         def half(text: str, other: str) -> tuple[Any, ...]:
             words, others = text.split(), other.split()
-            spans = tuple((found.start(), found.end()) for found in re.finditer(r"\S+", text))
+            spans = tuple((span.start(), span.end()) for span in re.finditer(r"\S+", text))
             similar = tuple(1.0 if word in others else 0.25 for word in words)
             matches = tuple(others.index(word) if word in others else 0 for word in words)
             return tuple(words), spans, matches, similar, tuple(1 / len(words) for _ in words)
@@ -386,26 +389,27 @@ def test_a_click_on_a_word_shows_what_it_was_matched_with(browser: Any, tmp_path
     for name, words in (("x", "\U0001f408 {} cats tell a tale"), ("y", "{} dogs")):
         outputs = [words.format(i if i % 2 else "no") for i in range(30)]
         runs.append(made(outputs, references, name, metrics=["bleu", Words()]))
-    found = opened(
+    report = opened(
         browser, write_report(runs, tmp_path / "aligned.html", alignments=3, resamples=50), "#mark=alignment"
     )
-    assert found.page.locator(".alignment").count() == 2
-    card = found.page.locator(".card", has=found.page.get_by_text("x", exact=True))
+    assert report.page.locator(".alignment").count() == 2
+    assert report.text(".legend").startswith("Same words: each token by the cosine")
+    card = report.page.locator(".card", has=report.page.get_by_text("x", exact=True))
     card.locator("[data-side=output] [data-place]", has_text="cats").click()
     assert card.locator("[data-side=matched] .match").inner_text() == "cats"
     assert "cats \u2192 cats, cosine 1.00" in card.inner_text()
     card.locator("[data-side=matched] [data-place]", has_text="small").focus()
-    found.page.keyboard.press("Enter")
+    report.page.keyboard.press("Enter")
     assert card.locator("[data-side=output] .match").inner_text() == "\U0001f408"
     assert "cosine 0.25" in card.inner_text()
-    found.page.select_option("#sort", "data")
-    found.page.fill("#q", "example-15")  # 3 wins and losses by two scores: of the thirty the first and the last ones
-    assert found.text("#detail h3") == "example-15"
-    assert "this example is not among them" in found.text("#detail")
-    assert found.page.locator(".alignment").count() == 0
-    found.page.fill("#q", "example-29")
-    assert found.text("#detail h3") == "example-29"
-    assert "this example is not among them" not in found.text("#detail")
-    assert found.page.locator(".alignment").count() == 2
-    found.check()
-    found.page.context.close()
+    report.page.select_option("#sort", "data")
+    report.page.fill("#q", "example-15")  # 3 wins and losses by two scores: of the thirty the first and the last ones
+    assert report.text("#detail h3") == "example-15"
+    assert "this example is not among them" in report.text("#detail")
+    assert report.page.locator(".alignment").count() == 0
+    report.page.fill("#q", "example-29")
+    assert report.text("#detail h3") == "example-29"
+    assert "this example is not among them" not in report.text("#detail")
+    assert report.page.locator(".alignment").count() == 2
+    report.check()
+    report.page.context.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.reports import write_report
+from harness import write_report
 from tests.report.page.conftest import Opened, made, opened
 
 HOSTILE = [
@@ -65,18 +65,18 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "uri": "http://user:PLANTED@192.0.2.1/",
         }
         manifest = {"name": name, "ended": "2026-01-02T03:04:05", "harness": "0.1.0", "config": config, "git": None}
-        runs.append(replace(run, examples=frame, manifest=manifest, system=HOSTILE[place], dataset=HOSTILE[1], dataset_key="hostile",
+        runs.append(replace(run.with_examples(frame), manifest=manifest, system=HOSTILE[place], dataset=HOSTILE[1], dataset_key="hostile",
                             health={"warnings": [HOSTILE[5], "half of a character \ud800"]}))  # fmt: skip
     return write_report(runs, tmp_path_factory.mktemp("hostile") / "report.html", title=HOSTILE[0], resamples=100)
 
 
 @pytest.fixture
 def page(browser: Any, path: Path) -> Iterator[Opened]:
-    found = opened(browser, path)
-    yield found
-    assert found.page.evaluate("window.ran") is None
-    found.check()
-    found.page.context.close()
+    report = opened(browser, path)
+    yield report
+    assert report.page.evaluate("window.ran") is None
+    report.check()
+    report.page.context.close()
 
 
 def test_the_file_holds_hostile_text_only_as_text(path: Path) -> None:
@@ -151,8 +151,8 @@ def test_a_megabyte_is_cut_and_can_be_seen_whole(page: Opened) -> None:
 def test_hostile_links_lead_nowhere(browser: Any, path: Path) -> None:
     addresses = ["#example=%00&sort=__proto__&score=constructor&a=x&only=x&mark=y", "#<img src=x onerror=window.ran=1>"]
     for address in addresses:
-        found = opened(browser, path, address)
-        assert found.page.locator(".item").count() > 0
-        assert found.page.evaluate("window.ran") is None
-        found.check()
-        found.page.context.close()
+        report = opened(browser, path, address)
+        assert report.page.locator(".item").count() > 0
+        assert report.page.evaluate("window.ran") is None
+        report.check()
+        report.page.context.close()

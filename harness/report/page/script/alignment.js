@@ -1,8 +1,9 @@
-// BERTScore's matches: a click on a word shows which word of the other text it was matched with, and how similar the two are.
+// The words that a metric matched: a click on one shows which word of the other text it was matched with, and how
+// similar the two are.
 
 function alignmentOf(run, row) {
-  const found = group().alignments[run];
-  return found ? found[row] : undefined;
+  const rows = group().alignments[run];
+  return rows ? rows[row] : undefined;
 }
 
 const warmth = (percent) => percent >= 90 ? "s4" : percent >= 75 ? "s3" : percent >= 60 ? "s2" : "s1";
@@ -19,25 +20,25 @@ function alignedText(text, list, other, otherText, side) {
 }
 
 function alignmentView(run, row, output) {
-  const found = alignmentOf(run, row), of = group();
-  const reference = of.references[row][found.reference];
+  const matches = alignmentOf(run, row), of = group();
+  const reference = of.references[row][matches.reference];
   const view = element("div", { class: "alignment" });
-  const ours = alignedText(output, found.output, found.matched, reference, "output");
-  const theirs = alignedText(reference, found.matched, found.output, output, "matched");
-  const said = element("p", { class: "hint", "aria-live": "polite" }, "Choose a word to see its match.");
-  view.append(ours, element("p", { class: "hint" }, `reference ${found.reference + 1}`), theirs, said);
+  const ours = alignedText(output, matches.output, matches.matched, reference, "output");
+  const theirs = alignedText(reference, matches.matched, matches.output, output, "matched");
+  const hint = element("p", { class: "hint", "aria-live": "polite" }, "Choose a word to see its match.");
+  view.append(ours, element("p", { class: "hint" }, `reference ${matches.reference + 1}`), theirs, hint);
   const show = (word) => {
     const own = word.closest(".aligned"), side = own.dataset.side;
-    const [start, end, match, percent] = found[side][Number(word.dataset.place)];
+    const [start, end, match, percent] = matches[side][Number(word.dataset.place)];
     for (const old of view.querySelectorAll(".chosen, .match")) old.classList.remove("chosen", "match");
     word.classList.add("chosen");
     const text = (side === "output" ? output : reference).slice(start, end);
-    if (match < 0) return said.replaceChildren(isolated(text), " is most similar to a special token.");
+    if (match < 0) return hint.replaceChildren(isolated(text), " is most similar to a special token.");
     const partner = (own === ours ? theirs : ours).querySelector(`[data-place="${match}"]`);
     partner.classList.add("match");
-    const [from, to] = found[side === "output" ? "matched" : "output"][match];
+    const [from, to] = matches[side === "output" ? "matched" : "output"][match];
     const name = (side === "output" ? reference : output).slice(from, to);
-    return said.replaceChildren(isolated(text), " \u2192 ", isolated(name), `, cosine ${(percent / 100).toFixed(2)}`);
+    return hint.replaceChildren(isolated(text), " \u2192 ", isolated(name), `, cosine ${(percent / 100).toFixed(2)}`);
   };
   view.addEventListener("click", (event) => {
     const word = event.target.closest("[data-place]");

@@ -9,7 +9,7 @@ function options(select, pairs, chosen) {
 function offer() {
   const of = group();
   byId("dataset-choice").hidden = groups.length < 2;
-  options(byId("dataset"), groups.map((one, i) => [i, plain(one.dataset)]), state.d);
+  options(byId("dataset"), groups.map(({ dataset }, i) => [i, plain(dataset)]), state.d);
   options(byId("score"), of.scores.map(({ name }) => [name, plain(name)]), state.s);
   const runs = of.runs.map((run, i) => [i, plain(run.label)]);
   for (const side of ["a", "b"]) {
@@ -31,8 +31,8 @@ function chips() {
   const known = new Map(facets().map((facet) => [facet.name, facet]));
   byId("chips").replaceChildren(...state.f.map(({ field, value }, i) => {
     const facet = known.get(field), place = facet ? facet.names.indexOf(value) : -1;
-    const said = `${facet ? facet.label : field}: ${place < 0 ? value : facet.values[place]}`;
-    const chip = element("button", { type: "button", class: "chip", title: "Remove this filter" }, isolated(said), " \u00d7");
+    const label = `${facet ? facet.label : field}: ${place < 0 ? value : facet.values[place]}`;
+    const chip = element("button", { type: "button", class: "chip", title: "Remove this filter" }, isolated(label), " \u00d7");
     chip.addEventListener("click", () => { state.f.splice(i, 1); refresh(); });
     return chip;
   }));

@@ -4,7 +4,7 @@ const VIEW_NAMES = {
   ngrams: ["n-grams", "Shared with any reference: the longer the n-gram, the stronger the mark; letter case and punctuation aside."],
   reference: ["vs reference", "Underlined: not in the reference. Struck out: missing from the output."],
   other: ["A vs B", "Underlined: words that the other output does not have; those of other systems are compared with A."],
-  alignment: ["alignment", "BERTScore: each token by the cosine with its most similar token of the reference, pale to strong."],
+  alignment: ["alignment", "each token by the cosine with its most similar token of the reference, pale to strong."],
   plain: ["plain", ""],
 };
 let against = { row: null, reference: 0 };
@@ -77,7 +77,9 @@ function toolbar() {
   if (state.v === "ngrams") {
     for (let n = 1; n <= ORDERS; n++) legend.append(element("span", { class: "m n" + n }, n === ORDERS ? `${n}+` : String(n)), " ");
   }
-  legend.append(VIEW_NAMES[state.v][1]);
+  const { aligner } = group(); // the metric that matched the words, where there is one
+  if (state.v !== "alignment") legend.append(VIEW_NAMES[state.v][1]);
+  else if (aligner) legend.append(isolated(aligner), ": " + VIEW_NAMES.alignment[1]);
   return element("div", { class: "toolbar" }, made, legend);
 }
 

@@ -43,10 +43,10 @@ function inBags(a, b, common) {
     if (!places.has(token.text)) places.set(token.text, []);
     places.get(token.text).push(j);
   });
-  for (const found of places.values()) found.reverse();
+  for (const positions of places.values()) positions.reverse();
   a.forEach((token, i) => {
-    const found = places.get(token.text);
-    if (found && found.length) common(i, found.pop());
+    const positions = places.get(token.text);
+    if (positions && positions.length) common(i, positions.pop());
   });
 }
 

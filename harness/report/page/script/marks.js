@@ -75,7 +75,7 @@ function showHits(node) {
 
 // The part of an example's texts that the list shows: where the search found something, else the beginning.
 function snippet(row) {
-  const of = group(), texts = [of.sources[row], ...of.references[row], of.outputs[state.a][row], ...of.outputs.map((one) => one[row])].filter(Boolean);
+  const of = group(), texts = [of.sources[row], ...of.references[row], of.outputs[state.a][row], ...of.outputs.map((outputs) => outputs[row])].filter(Boolean);
   const wanted = state.q.toLowerCase(), clean = (text) => text.replace(/\s+/gu, " ");
   for (const text of wanted ? texts : []) {
     const at = text.toLowerCase().indexOf(wanted);

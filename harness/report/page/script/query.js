@@ -77,8 +77,8 @@ function byValue(name, label, column) {
   const values = [...different].sort((x, y) => typeof x === "number" && typeof y === "number" ? x - y : String(x) < String(y) ? -1 : 1);
   if (column.includes(null)) values.push(null);
   const place = new Map(values.map((value, i) => [value, i]));
-  const said = values.map((value) => value === null ? "(none)" : String(value));
-  return { name, label, values: said, names: said, of: Int32Array.from(column, (value) => place.get(value)) };
+  const names = values.map((value) => value === null ? "(none)" : String(value));
+  return { name, label, values: names, names, of: Int32Array.from(column, (value) => place.get(value)) };
 }
 
 const byLength = (name, label, of) => binned(name, label, group().lengths(of), " characters");
@@ -103,7 +103,7 @@ function binned(name, label, column, unit = "") {
 let searched = { group: null, q: "", rows: null };
 
 // Rows that hold the words looked for; a longer search looks only where the shorter one found something.
-function found(of, q) {
+function matching(of, q) {
   const wanted = q.toLowerCase();
   const before = searched.group === of && searched.q !== "" && wanted.startsWith(searched.q) ? searched.rows : null;
   const rows = [];
@@ -116,7 +116,7 @@ function found(of, q) {
 // The rows to show, in order, and the numbers that they show.
 function query() {
   const of = group();
-  let rows = state.q ? found(of, state.q) : Array.from({ length: of.rows }, (_, row) => row);
+  let rows = state.q ? matching(of, state.q) : Array.from({ length: of.rows }, (_, row) => row);
   const known = new Map(facets().map((facet) => [facet.name, facet]));
   const chosen = new Map();
   for (const { field, value } of state.f) {

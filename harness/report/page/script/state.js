@@ -14,50 +14,50 @@ function reset(d) {
 }
 
 function written() {
-  const of = group(), found = new URLSearchParams();
-  if (groups.length > 1) found.set("data", of.dataset);
-  if (state.s !== of.score) found.set("score", state.s);
-  if (state.a !== of.pair[0]) found.set("a", of.runs[state.a].label);
-  if (state.b !== of.pair[1]) found.set("b", of.runs[state.b].label);
-  if (state.sort !== firstSort(of)) found.set("sort", state.sort);
-  if (state.up) found.set("up", "1");
-  if (state.q) found.set("q", state.q);
-  for (const { field, value } of state.f) found.append("only", field.replace(/[%=]/g, encodeURIComponent) + "=" + value);
-  for (const end of ["from", "to"]) if (state[end] !== "") found.set(end, state[end]);
-  if (state.v !== "ngrams") found.set("mark", state.v);
+  const of = group(), parameters = new URLSearchParams();
+  if (groups.length > 1) parameters.set("data", of.dataset);
+  if (state.s !== of.score) parameters.set("score", state.s);
+  if (state.a !== of.pair[0]) parameters.set("a", of.runs[state.a].label);
+  if (state.b !== of.pair[1]) parameters.set("b", of.runs[state.b].label);
+  if (state.sort !== firstSort(of)) parameters.set("sort", state.sort);
+  if (state.up) parameters.set("up", "1");
+  if (state.q) parameters.set("q", state.q);
+  for (const { field, value } of state.f) parameters.append("only", field.replace(/[%=]/g, encodeURIComponent) + "=" + value);
+  for (const end of ["from", "to"]) if (state[end] !== "") parameters.set(end, state[end]);
+  if (state.v !== "ngrams") parameters.set("mark", state.v);
   if (state.row !== null) {
-    found.set("example", of.ids[state.row]);
-    if (of.repeats && of.repeats[state.row]) found.set("repeat", of.repeats[state.row]);
+    parameters.set("example", of.ids[state.row]);
+    if (of.repeats && of.repeats[state.row]) parameters.set("repeat", of.repeats[state.row]);
   }
-  return found.toString();
+  return parameters.toString();
 }
 
 // Reads an address; false where it is none of ours (such as that of a section).
 async function readAddress(text) {
-  const found = new URLSearchParams(text);
+  const parameters = new URLSearchParams(text);
   const known = ["data", "score", "a", "b", "sort", "up", "q", "only", "from", "to", "mark", "example"];
-  if (!known.some((name) => found.has(name))) return false;
-  const d = groups.findIndex((one) => one.dataset === found.get("data"));
+  if (!known.some((name) => parameters.has(name))) return false;
+  const d = groups.findIndex(({ dataset }) => dataset === parameters.get("data"));
   reset(Math.max(d, 0));
   const of = group();
   await of.read();
-  if (of.score_places.has(found.get("score"))) state.s = found.get("score");
+  if (of.score_places.has(parameters.get("score"))) state.s = parameters.get("score");
   for (const name of ["a", "b"]) {
-    const run = of.runs.findIndex((one) => one.label === found.get(name));
+    const run = of.runs.findIndex(({ label }) => label === parameters.get(name));
     if (run >= 0) state[name] = run;
   }
-  if (sorts().some(([name]) => name === found.get("sort"))) state.sort = found.get("sort");
-  state.up = found.get("up") === "1";
-  state.q = found.get("q") || "";
-  for (const only of found.getAll("only")) {
+  if (sorts().some(([name]) => name === parameters.get("sort"))) state.sort = parameters.get("sort");
+  state.up = parameters.get("up") === "1";
+  state.q = parameters.get("q") || "";
+  for (const only of parameters.getAll("only")) {
     const sign = only.indexOf("=");
     state.f.push({ field: only.slice(0, sign).replace(/%25|%3D/g, decodeURIComponent), value: only.slice(sign + 1) });
   }
-  for (const end of ["from", "to"]) state[end] = found.get(end) || "";
-  if (VIEWS.includes(found.get("mark"))) state.v = found.get("mark");
-  if (found.has("example")) {
-    const repeat = Number(found.get("repeat") || 0);
-    const row = of.ids.findIndex((id, i) => id === found.get("example") && (!of.repeats || of.repeats[i] === repeat));
+  for (const end of ["from", "to"]) state[end] = parameters.get(end) || "";
+  if (VIEWS.includes(parameters.get("mark"))) state.v = parameters.get("mark");
+  if (parameters.has("example")) {
+    const repeat = Number(parameters.get("repeat") || 0);
+    const row = of.ids.findIndex((id, i) => id === parameters.get("example") && (!of.repeats || of.repeats[i] === repeat));
     state.row = row >= 0 ? row : null;
   }
   return true;

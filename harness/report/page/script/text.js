@@ -25,12 +25,12 @@ const UNSEEN = new RegExp(
 // Appends a text to a node.
 function put(node, text) {
   let place = 0;
-  for (const found of text.matchAll(UNSEEN)) {
-    if (found.index > place) node.append(text.slice(place, found.index));
-    const code = found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    const name = UNSEEN_NAMES[found[0].codePointAt(0)] || code;
+  for (const match of text.matchAll(UNSEEN)) {
+    if (match.index > place) node.append(text.slice(place, match.index));
+    const code = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    const name = UNSEEN_NAMES[match[0].codePointAt(0)] || code;
     node.append(element("span", { class: "unseen", title: "U+" + code }, name));
-    place = found.index + found[0].length;
+    place = match.index + match[0].length;
   }
   if (place < text.length) node.append(text.slice(place));
   return node;
@@ -48,12 +48,12 @@ const SPACE = /^\s/u, WORD = /^[\p{L}\p{N}]/u;
 
 // Words and signs of a text without the spaces: [{start, end, text, word}].
 function tokens(text) {
-  const found = [];
+  const list = [];
   for (const match of text.matchAll(CHARACTERS)) {
     if (SPACE.test(match[0])) continue;
-    found.push({ start: match.index, end: match.index + match[0].length, text: match[0], word: WORD.test(match[0]) });
+    list.push({ start: match.index, end: match.index + match[0].length, text: match[0], word: WORD.test(match[0]) });
   }
-  return found;
+  return list;
 }
 
 // A cut that does not split a pair of surrogates.

@@ -18,9 +18,9 @@ function remembered(value) {
 function useTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  const said = { auto: "as the system has them", light: "light", dark: "dark" }[theme];
+  const colours = { auto: "as the system has them", light: "light", dark: "dark" }[theme];
   byId("theme").textContent = "\u25d0 " + theme[0].toUpperCase() + theme.slice(1);
-  byId("theme").setAttribute("aria-label", "Colours: " + said);
+  byId("theme").setAttribute("aria-label", "Colours: " + colours);
   redrawCharts();
 }
 

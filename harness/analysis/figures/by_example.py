@@ -1,0 +1,219 @@
+"""Figures of single examples and of buckets of them: how they differ between systems, and scores by length or field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harness.analysis.figures.view import View, slugs
+from harness.report.charts import buckets as drawn
+from harness.report.charts import differences as bars
+from harness.report.charts.theme import plain, short
+from harness.stats import slicing
+from harness.stats.options import Options
+from harness.stats.per_example import edges, histogram
+from harness.store.example_table import COLUMNS
+from harness.types import Array, Figure, HarnessError, Progress, RunResult, Step
+
+MOST = 8
+"""Systems side by side in a bucket."""
+MOST_OTHERS = 4
+"""Systems whose examples are shown against those of another."""
+FIELDS = 6
+"""Fields of the metadata that get a figure without being asked for."""
+RESAMPLES = 2_000
+"""For the interval of a bucket, of which there are many."""
+LENGTHS = {"source_length": "source", "reference_length": "references", "output_length": "output"}
+
+
+def difference_figures(view: View) -> Iterator[Figure]:
+    """Each system against the baseline, the first of two, or the best by the first score."""
+    runs = view.group.runs
+    if len(runs) < 2:
+        return
+    against = view.group.baseline or (runs[0] if len(runs) == 2 else view.ordered(view.scores[0])[0])
+    others = [run for run in view.ordered(view.scores[0]) if run is not against][:MOST_OTHERS]
+    spreads = []
+    for score in view.scores:
+        reference = _per_example(against, score)
+        pairs = [(run, _per_example(run, score)) for run in others]
+        gaps = [(run, values - reference) for run, values in pairs if values is not None and reference is not None]
+        gaps = [(run, values) for run, values in gaps if not np.isnan(values).all()]
+        if gaps:
+            at = edges([values for _, values in gaps])
+            spreads += [(run, score, at[-1], histogram(values, at, view.higher(score))) for run, values in gaps]
+    if not spreads:
+        return
+    few = short([view.study.labels.get(run.name, run.name) for run in (against, *others)], 16)
+    labels = {run.name: f"{label} − {few[0]}" for run, label in zip(others, few[1:], strict=True)}
+    panels = [
+        bars.Panel(
+            system=labels[run.name],
+            score=plain(score),
+            bars=[bars.Bar(b.low, b.high, b.outcome, b.share, b.below, b.count) for b in spread.bins],
+            reach=float(reach),
+            mean=spread.mean,
+            digits=view.digits(score),
+            won=spread.won,
+            tied=spread.tied,
+            lost=spread.lost,
+        )
+        for run, score, reach, spread in sorted(spreads, key=lambda item: others.index(item[0]))
+    ]
+    base = view.labels[against.name]
+    why = "" if view.group.baseline or len(runs) == 2 else f", the best by {plain(view.scores[0])}"
+    caption = (
+        f"Differences of single examples from {base}{why}: share of examples by difference, the line their mean "
+        "(which is not the difference of the two scores where a score is not a mean over examples)."
+        + (f" The {MOST_OTHERS} best of {len(runs) - 1} others are shown." if len(others) < len(runs) - 1 else "")
+    )
+    yield view.figure(
+        "differences", f"Differences of single examples from {base}", caption, bars.draw(panels, view.width)
+    )
+
+
+def _per_example(run: RunResult, score: str) -> Array | None:
+    """(n,) NaN where an example has no score."""
+    for statistics in run.statistics.values():
+        metric = statistics.metric
+        if score in metric.score_names:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values: Array = metric.score_examples(statistics.rows)[:, metric.score_names.index(score)]
+            return values
+    return None
+
+
+# ---------------------------------------------------------------- buckets
+
+
+@dataclass(frozen=True)
+class _Buckets:
+    """The examples of each run divided by a field."""
+
+    field: str
+    title: str
+    """What the buckets are by, for people."""
+    unit: str
+    splits: Sequence[slicing.Split]
+    """The buckets of each run's rows."""
+
+
+def bucket_figures(view: View, fields: Sequence[str], progress: Progress) -> Iterator[Figure]:
+    """A figure for each field; without any named, for lengths and the fields of the metadata that lend themselves."""
+    runs = view.leading(MOST)
+    scored = {name for run in runs for rows in run.statistics.values() for name in rows.metric.score_names}
+    if scored.isdisjoint(view.scores):  # of metrics that are not trusted there are no rows to score by bucket
+        return
+    chosen = list(dict.fromkeys(fields)) or [*_lengths(runs), *_fields(runs)]
+    divided = [_divided(runs, field) for field in chosen]
+    with progress("buckets", sum(len(buckets.splits[0].labels) for buckets in divided)) as step:
+        for buckets, slug in zip(divided, slugs(chosen), strict=True):
+            figure = _bucket_figure(view, runs, buckets, step)
+            yield replace(figure, name=f"{figure.name}-{slug}")
+
+
+def _bucket_figure(view: View, runs: Sequence[RunResult], buckets: _Buckets, step: Step) -> Figure:
+    study, splits = view.study, buckets.splits
+    points: dict[str, list[drawn.Point]] = {score: [] for score in view.scores}
+    options = Options(min(study.resamples, RESAMPLES), study.level, seed=study.seed)
+    scored = slicing.scores(runs, splits, view.scores, options, step.advance)
+    for cell in scored:
+        label = view.labels[runs[cell.run].name]
+        points[cell.score].append(drawn.Point(label, cell.bucket, cell.estimate, cell.low, cell.high, cell.n))
+    own = buckets.field == "output_length"
+    counts = None if own else np.bincount(splits[0].codes, minlength=len(splits[0].labels)).tolist()
+    panels = [
+        drawn.Panel(plain(score), shown, view.digits(score), view.higher(score))
+        for score, shown in points.items()
+        if shown
+    ]
+    across = f"{buckets.title} ({buckets.unit})" if buckets.unit else buckets.title
+    names = [view.labels[run.name] for run in runs]
+    chart = drawn.draw(panels, names, drawn.Buckets(across, short(splits[0].labels, 18), counts), view.width)
+    caption = [
+        f"Each score of the examples of a bucket taken as a corpus of its own, with {100 * study.level:g}% bootstrap "
+        "intervals (unadjusted: many buckets, some differ by chance)."
+    ]
+    if own:
+        caption.append("Every system's buckets are by the length of its own outputs, so they hold different examples.")
+    if buckets.field == "reference_length":
+        caption.append("Length: the mean of an example's references.")
+    if runs[0].cluster is not None:
+        caption.append(f"n counts outputs; resampled are clusters by {plain(runs[0].cluster)}.")
+    if any(run.failed for run in runs):
+        caption.append("Failed outputs are counted in n and have no score.")
+    if any(cell.low is None for cell in scored):
+        caption.append(f"No interval where a bucket has fewer than {slicing.LEAST} examples or clusters to resample.")
+    if len(runs) < len(view.group.runs):
+        caption.append(f"The {len(runs)} best of {len(view.group.runs)} systems are shown.")
+    return view.figure("buckets", f"Scores by {buckets.title}", " ".join(caption), chart)
+
+
+def _lengths(runs: Sequence[RunResult]) -> list[str]:
+    table = runs[0].examples
+    available = {"source_length": table["source"].notna().any(), "output_length": True}
+    available["reference_length"] = any(len(references) for references in table["references"])
+    return [name for name in LENGTHS if available[name]]
+
+
+def _fields(runs: Sequence[RunResult]) -> list[str]:
+    """Fields of the metadata with 2 to 12 values of 5 examples each or more, or with numbers that are not
+    just a numbering."""
+    fields = []
+    for field in _metadata(runs[0]):
+        values = runs[0].examples[field].tolist()
+        known = [value for value in values if not slicing.is_missing(value)]
+        try:
+            distinct = len(set(known))
+        except TypeError:  # lists
+            continue
+        numbers = all(slicing.is_number(value) for value in known)
+        numbering = numbers and distinct == len(known) and known == sorted(known)
+        few = 2 <= distinct <= slicing.DOZEN and len(known) >= slicing.LEAST * distinct
+        if few or (numbers and distinct > slicing.DOZEN and not numbering):
+            fields.append(field)
+    return fields[:FIELDS]
+
+
+def _metadata(run: RunResult) -> list[str]:
+    taken = {*COLUMNS, *run.scores, *(name for rows in run.statistics.values() for name in rows.metric.score_names)}
+    return [str(name) for name in run.examples.columns if name not in taken]
+
+
+def _divided(runs: Sequence[RunResult], field: str) -> _Buckets:
+    if field in LENGTHS:
+        return _by_length(runs, field)
+    if field not in _metadata(runs[0]):
+        known = ", ".join([*_lengths(runs), *_metadata(runs[0])])
+        raise HarnessError(f"the examples of {runs[0].dataset} have no field {field!r}; expected one of {known}")
+    values = runs[0].examples[field].tolist()
+    present = [value for value in values if not slicing.is_missing(value)]
+    many = all(map(slicing.is_number, present)) and len(set(map(repr, present))) > slicing.DOZEN
+    split = slicing.by_number(values) if many else slicing.by_value(values)
+    return _Buckets(field, plain(field), "", [split] * len(runs))
+
+
+def _by_length(runs: Sequence[RunResult], field: str) -> _Buckets:
+    column = LENGTHS[field]
+    texts = [list(run.examples[column]) for run in (runs if column == "output" else runs[:1])]
+    sample = [text for value in texts[0][:200] for text in _texts(value)]
+    words = " ".join(sample).count(" ") * 20 >= sum(map(len, sample)) or not any(sample)
+    lengths = [[_length(value, words) for value in column] for column in texts]
+    whole = slicing.by_number([length for column in lengths for length in column])
+    n = len(runs[0].examples)
+    splits = [slicing.Split(whole.labels, whole.codes[i * n : (i + 1) * n], True) for i in range(len(texts))]
+    unit = "words" if words else "characters"
+    return _Buckets(field, field.replace("_", " "), unit, splits * (len(runs) // len(splits)))
+
+
+def _texts(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [] if slicing.is_missing(value) else list(value)
+
+
+def _length(value: Any, words: bool) -> float | None:
+    """In words, or in characters where the language writes no spaces; of several texts the mean, rounded."""
+    lengths = [len(text.split()) if words else len(text) for text in _texts(value)]
+    return round(sum(lengths) / len(lengths)) if lengths else None

@@ -1,0 +1,187 @@
+"""Figures of scores against what was set: the training step of checkpoints, the parameters of a sweep."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.analysis.figures.view import View
+from harness.analysis.sweeps import Parameter, parameters
+from harness.report.charts import curve, forest, heatmap, parallel
+from harness.report.charts.theme import plain, short
+from harness.types import Figure, RunResult
+
+LUCK = "The best of many runs is flattered by chance: harness best says by how much."
+
+
+def step_of(run: RunResult) -> int | None:
+    step: int | None = run.manifest.get("system", {}).get("step")
+    return step
+
+
+def has_curve(view: View) -> bool:
+    """Whether some series has two steps or more."""
+    steps = {(_series(run), step_of(run)) for run in view.group.runs if step_of(run) is not None}
+    return len(steps) > len({series for series, _ in steps})
+
+
+def _series(run: RunResult) -> str:
+    return str(run.manifest["system"].get("series") or run.system)
+
+
+def curve_figures(view: View) -> Iterator[Figure]:
+    if not has_curve(view):
+        return
+    runs = [run for run in view.group.runs if step_of(run) is not None]
+    known = list(dict.fromkeys(map(_series, runs)))
+    bare = [re.sub(r"-[0-9a-f]{8}$", "", name) for name in known]  # the key that told training runs apart
+    labels = dict(zip(known, short(bare if len(set(bare)) == len(bare) else known), strict=True))
+    base = view.group.baseline
+    base = None if base is None or step_of(base) is not None else base
+    panels = []
+    for score in view.scores:
+        points = []
+        for run in runs:
+            scored = run.scores.get(score)
+            if scored is not None and scored.estimate is not None:
+                name = view.labels[run.name]
+                step = float(step_of(run) or 0)
+                points.append(curve.Point(labels[_series(run)], step, scored.estimate, scored.low, scored.high, name))
+        line = base.scores[score].estimate if base is not None and score in base.scores else None
+        if points:
+            panels.append(curve.Panel(plain(score), points, view.digits(score), view.higher(score), line))
+    dashed = f" Dashed: {view.labels[base.name]}." if base is not None else ""
+    rest = [view.labels[run.name] for run in view.group.runs if step_of(run) is None and run is not base]
+    dashed += f" Without a step, so not shown: {', '.join(rest)}." if rest else ""
+    caption = f"Scores by training step; bands are {view.level()} bootstrap intervals of each checkpoint.{dashed}"
+    yield view.figure("curve", "Learning curve", caption, curve.draw(panels, "step", view.width))
+
+
+# ---------------------------------------------------------------- sweeps
+
+
+def is_sweep(view: View) -> bool:
+    """Whether the runs vary a number or several parameters: with one text, the forest shows it all."""
+    varied = parameters(view.group.runs)
+    return len(varied) > 1 or any(parameter.numeric for parameter in varied)
+
+
+def sweep_figures(view: View) -> Iterator[Figure]:
+    """One parameter: the score against it; two: a heat map; more: parallel coordinates."""
+    varied = parameters(view.group.runs)
+    if not varied:
+        return
+    names = short([parameter.name for parameter in varied], 24)
+    together = "".join(
+        f" With {name} change: {', '.join(plain(other) for other in parameter.also)}."
+        for name, parameter in zip(names, varied, strict=True)
+        if parameter.also
+    )
+    if len(varied) == 1:
+        chart, caption = _by_one(view, varied[0], names[0])
+    elif len(varied) == 2:
+        chart, caption = _by_two(view, varied, names)
+    else:
+        chart, caption = _by_many(view, varied, names)
+    title = f"Scores by {' and '.join(names) if len(names) < 3 else f'{len(names)} parameters'}"
+    yield view.figure("sweep", title, f"{caption}{together} {LUCK}", chart)
+
+
+def _by_one(view: View, parameter: Parameter, name: str) -> tuple[Any, str]:
+    if parameter.numeric:
+        panels = []
+        for score in view.scores:
+            points = []
+            for run, value in zip(view.group.runs, parameter.values, strict=True):
+                scored = run.scores.get(score)
+                if scored is not None and scored.estimate is not None:
+                    bounds, label = (scored.low, scored.high), view.labels[run.name]
+                    points.append(curve.Point(name, float(value), scored.estimate, *bounds, label))
+            if points:
+                panels.append(curve.Panel(plain(score), points, view.digits(score), view.higher(score)))
+        return curve.draw(panels, name, view.width), f"Scores by {name} with {view.level()} bootstrap intervals."
+    panels_ = []
+    labels = short([str(value) for value in parameter.values])
+    for score in view.scores:
+        of_runs = [run.scores.get(score) for run in view.group.runs]
+        rows = [
+            forest.Row(label, *((scored.estimate, scored.low, scored.high) if scored else (None, None, None)))
+            for label, scored in zip(labels, of_runs, strict=True)
+        ]
+        panels_.append(forest.Panel(plain(score), rows, view.digits(score), view.higher(score)))
+    return forest.draw(panels_, None, view.width), f"Scores by {name} with {view.level()} bootstrap intervals."
+
+
+def _by_two(view: View, varied: Sequence[Parameter], names: Sequence[str]) -> tuple[Any, str]:
+    across, down = sorted((0, 1), key=lambda i: (not varied[i].numeric, -len(varied[i].levels)))
+    levels = [short([_shown(value) for value in parameter.levels], 14) for parameter in varied]
+    place = [
+        dict(zip(map(repr, parameter.levels), labels, strict=True))
+        for parameter, labels in zip(varied, levels, strict=True)
+    ]
+    panels = []
+    for score in view.scores:
+        leaders = view.leaders(score)
+        cells = []
+        for i, run in enumerate(view.group.runs):
+            scored = run.scores.get(score)
+            if scored is not None:
+                x, y = (place[axis][repr(varied[axis].values[i])] for axis in (across, down))
+                values, label = (scored.estimate, scored.low, scored.high), view.labels[run.name]
+                cells.append(heatmap.Cell(x, y, *values, run.name in leaders, label))
+        panels.append(heatmap.Panel(plain(score), cells, view.digits(score), view.higher(score)))
+    caption = f"Scores by {names[across]} and {names[down]}."
+    caption += " Framed: the best run and those not distinguishable from it." if view.study.comparisons else ""
+    chart = heatmap.draw(panels, (names[across], names[down]), (levels[across], levels[down]), view.width)
+    return chart, caption
+
+
+def _by_many(view: View, varied: Sequence[Parameter], names: Sequence[str]) -> tuple[Any, str]:
+    axes, places = [], []
+    for parameter, name in zip(varied, names, strict=True):
+        on_axis, of_runs = _placed(parameter)
+        labels = short([_shown(value) for value in parameter.levels], 12)
+        axes.append(parallel.Axis(name, _apart(list(zip(on_axis, labels, strict=True)))))
+        places.append(of_runs)
+    panels = []
+    for score in view.scores:
+        leaders = view.leaders(score)
+        lines = []
+        for i, run in enumerate(view.group.runs):
+            scored = run.scores.get(score)
+            if scored is not None and scored.estimate is not None:
+                where = [of_runs[i] for of_runs in places]
+                lines.append(parallel.Line(view.labels[run.name], where, scored.estimate, run.name in leaders))
+        if lines:
+            panels.append(parallel.Panel(plain(score), lines, view.digits(score), view.higher(score)))
+    caption = "One line per run, one axis per parameter, the score last; the better the bluer."
+    caption += " Orange: the best run and those not distinguishable from it." if view.study.comparisons else ""
+    return parallel.draw(panels, axes, view.width), caption
+
+
+def _placed(parameter: Parameter) -> tuple[list[float], list[float]]:
+    """From 0 to 1, where each level and each run stands on the parameter's axis: by number, or evenly."""
+    levels = parameter.levels
+    if parameter.numeric and len(levels) > 1:
+        log = curve.spans_decades([float(value) for value in levels])
+        numbers = [math.log(value) if log else float(value) for value in levels]
+        at = [(value - numbers[0]) / (numbers[-1] - numbers[0]) for value in numbers]
+    else:
+        at = [(i + 0.5) / len(levels) for i in range(len(levels))]
+    place = dict(zip(map(repr, levels), at, strict=True))
+    return at, [place[repr(value)] for value in parameter.values]
+
+
+def _apart(ticks: Sequence[tuple[float, str]], least: float = 0.07) -> list[tuple[float, str]]:
+    """Ticks whose labels do not touch, the last one kept."""
+    kept: list[tuple[float, str]] = []
+    for tick in reversed(ticks):
+        if not kept or kept[-1][0] - tick[0] >= least:
+            kept.append(tick)
+    return kept[::-1]
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,86 @@
+"""Finding stored runs and loading them: by folder, by name, by MLflow run id, or from a list of runs.
+
+A run folder may come from anyone, and statistics.parquet names the metric that scores its rows: trust.py alone decides
+what becomes of that name. Rows that nothing trusted can score are left out; their scores are shown all the same, and a
+line says that they are not tested.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.analysis.trust import Trust, Trusted, described
+from harness.store import finished
+from harness.store.places import RUNS, find
+from harness.types import HarnessError, RunRecord, RunResult
+
+log = logging.getLogger(__name__)
+
+Run = RunResult | RunRecord | str | Path
+"""A run, or what names one."""
+
+
+def load_run(run: str | Path | RunRecord, trust: Trusted = False) -> RunResult:
+    """A stored run, whatever names it."""
+    loaded = _load(run, Trust.of(trust))
+    _say_untested([loaded])
+    return loaded
+
+
+def _load(run: str | Path | RunRecord, trust: Trust) -> RunResult:
+    folder = run.path if isinstance(run, RunRecord) else find_run(run)
+    return finished.read(folder, finished.Scoring(trust.metric, described))
+
+
+def _say_untested(runs: Sequence[RunResult]) -> None:
+    """A line for each metric whose rows nothing trusted can score."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for metric, what in run.untested.items():
+            named.setdefault((metric, what), []).append(run.name)
+    for (metric, what), names in named.items():
+        of = names[0] if len(names) == 1 else f"{len(names)} runs"
+        log.warning(
+            "%s of %s is shown and not tested: its scores come from %s, which the run folder names and you did not "
+            "(--trust, in Python trust=True, runs it)", metric, of, what,
+        )  # fmt: skip
+
+
+def find_run(name: str | Path) -> Path:
+    """The folder of a stored run."""
+    folder = Path(name)
+    if _exists(folder / "manifest.json"):
+        return folder
+    newest = find(RUNS, str(name)) if RUNS.is_dir() else None
+    if newest is None and not _exists(folder):
+        raise HarnessError(
+            f"there is no run {str(name)!r}; expected a run folder, the name of a finished run below "
+            f"{RUNS.absolute()}, or its MLflow run id"
+        )
+    return newest or folder  # reading a folder that is not a run says what is missing
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def loaded_runs(
+    runs: Sequence[Run], baseline: Run | None = None, trust: Trusted = False
+) -> tuple[list[RunResult], RunResult | None]:
+    """(the runs, the baseline), whatever names them; the baseline's name is looked for among the runs first."""
+    if isinstance(runs, Run):
+        raise HarnessError("one run given; expected a list of at least 2 to compare")
+    trusted = Trust.of(trust)
+    loaded = [run if isinstance(run, RunResult) else _load(run, trusted) for run in runs]
+    base = baseline if isinstance(baseline, RunResult) else None
+    if baseline is not None and not isinstance(baseline, RunResult):
+        base = next((run for run in loaded if run.name == str(baseline)), None) or _load(baseline, trusted)
+    given = [*runs, baseline]
+    fresh = [run for run in (*loaded, base) if run is not None and not any(run is other for other in given)]
+    _say_untested(list({id(run): run for run in fresh}.values()))
+    return loaded, base

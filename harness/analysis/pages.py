@@ -1,0 +1,313 @@
+"""`harness report`: a study as one HTML file that opens from disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness import masking
+from harness.analysis import page_rows
+from harness.analysis.loading import Run
+from harness.analysis.study import study
+from harness.report.page import alignments as aligned
+from harness.report.page import examples
+from harness.report.page.build import build
+from harness.report.page.configs import common_count, differing
+from harness.report.page.packed import packed_json
+from harness.report.page.scores import average, tables
+from harness.report.terminal.comparisons import adjusted
+from harness.report.terminal.progress import silent
+from harness.stats.options import ComparisonOptions
+from harness.store import atomic
+from harness.store.arrays import ArrayStore
+from harness.store.places import SHARED
+from harness.types import Figure, Group, HarnessError, Metric, Progress, RunResult, Study, check_least, nearest
+
+LENGTHS = ("source_length", "reference_length", "output_length")
+"""Fields to draw scores by that every data set has."""
+ALIGNMENTS = 20
+"""Biggest wins and losses that come with the words that a metric matched, unless asked for otherwise."""
+LISTS = {"scores": "score", "by": "by"}
+"""Options of which there may be several, and what the command line calls each."""
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What a page shows beside the scores and the tests."""
+
+    title: str | None = None
+    """By default the systems and the data."""
+    by: tuple[str, ...] = ()
+    """Metadata fields that scores are also drawn by."""
+    alignments: int = ALIGNMENTS
+    """Of how many biggest wins and losses the words that a metric matched are kept."""
+    max_examples: int | None = None
+    """Of larger data the biggest differences and an even share of the rest."""
+
+    def check(self) -> None:
+        check_least("max_examples", self.max_examples)
+        if self.alignments < 0:
+            raise HarnessError(f"alignments={self.alignments}; expected 0 or more")
+
+
+DEFAULT = PageOptions()
+
+
+def write_page(
+    target: Path,
+    runs: Sequence[Run],
+    baseline: Run | None,
+    page: PageOptions,
+    options: ComparisonOptions,
+    progress: Progress = silent,
+) -> None:
+    """Writes the runs side by side as one HTML file. The same runs give the same bytes."""
+    page.check()
+    if not target.parent.is_dir():
+        raise HarnessError(f"{target}: there is no folder {target.parent}; expected an existing one")
+    compared = study(runs, baseline, options, progress=progress)
+    content = page_of(compared, page, options.scores, progress)
+    try:
+        atomic.write(target, content.encode())
+    except OSError as error:
+        raise HarnessError(
+            f"{target} cannot be written ({error.strerror or error}); expected a writable file"
+        ) from None
+
+
+def page_of(
+    study: Study, page: PageOptions = DEFAULT, scores: Sequence[str] | None = None, progress: Progress = silent
+) -> str:
+    """The page of a study; `scores` are those that it was made of, where not of all."""
+    from harness.analysis.figures import figures as drawn
+    from harness.report.charts.theme import DARK, LIGHT, responsive
+
+    if scores is not None:
+        study = _only(study, scores)
+    _check_fields(study, page.by)
+    figures = drawn(study, bucket_fields=page.by, progress=progress)
+    runs, configs = study.runs, [masking.masked(run.manifest.get("config", {})) for run in study.runs]
+    blocks: dict[str, str] = {}
+    groups = []
+    for place, group in enumerate(study.groups):
+        opening = page_rows.opening(group, page.max_examples)
+        info, data = examples.blocks(study, group, place, opening, page.by)
+        matched, aligner, missing = aligned_rows(group, opening, page.alignments, progress)
+        groups.append({**info, "aligner": aligner, "unaligned": missing})
+        blocks |= {**data, f"alignments-{place}": packed_json(matched)}
+    panels = [responsive(figure.chart.to_dict(validate=False)) for figure in figures]
+    charts = {
+        "figures": [
+            {"name": figure.name, "legend": legend, "panels": parts}
+            for figure, (legend, parts) in zip(figures, panels, strict=True)
+        ],
+        "light": LIGHT,
+        "dark": DARK,
+    }
+    blocks = {"index": packed_json({"groups": groups}), **blocks, "charts": packed_json(charts)}
+    content = {
+        "title": page.title or _title(study),
+        "version": harness.__version__,
+        "about": _about(study),
+        "average": average(study),
+        "tables": tables(study),
+        "note": _note(study),
+        "figures": [
+            {"title": figure.title, "caption": figure.caption, "tab": tab}
+            for figure, tab in zip(figures, _tabs(study, figures), strict=True)
+        ],
+        "runs": [_run(run, study, masked) for run, masked in zip(runs, configs, strict=True)],
+        "several": len(study.groups) > 1,
+        "configured": any(configs),
+        "differing": differing(configs) if len(runs) > 1 else [],
+        "common": common_count(configs),
+        "commands": _commands(study, page, scores),
+    }
+    return build(content, blocks, bool(figures))
+
+
+def _only(study: Study, scores: Sequence[str]) -> Study:
+    """The study with these headline scores and their sub-scores."""
+
+    def reduced(run: RunResult) -> RunResult:
+        kept = {name: score for name, score in run.scores.items() if name.partition(".")[0] in scores}
+        if not kept:
+            raise HarnessError(f"{run.name} has none of the scores {', '.join(scores)}; found: {', '.join(run.scores)}")
+        gone = [name for name in run.scores if name not in kept and name in run.table.column_names]
+        return replace(run, scores=kept, load=lambda: run.table.drop_columns(gone))
+
+    groups = []
+    for group in study.groups:
+        runs = tuple(reduced(run) for run in group.runs)
+        base = next((less for less, run in zip(runs, group.runs, strict=True) if run is group.baseline), None)
+        groups.append(replace(group, runs=runs, baseline=base))
+    return replace(study, groups=tuple(groups))
+
+
+def _check_fields(study: Study, by: Sequence[str]) -> None:
+    columns = {str(column) for run in study.runs for column in run.examples.columns}
+    for field in by:
+        if field not in columns and field not in LENGTHS:
+            known = [name for name in columns if name not in examples.OWN and name not in study.runs[0].scores]
+            raise HarnessError(
+                f"--by {field}: no run has that field{nearest(field, known)}; "
+                f"expected one of {', '.join(sorted(known)) or 'none: the data has no metadata'}"
+            )
+
+
+def _tabs(study: Study, figures: Sequence[Figure]) -> list[str]:
+    """What figures are called where one of them is chosen: their titles without the data set."""
+    from harness.report.charts.theme import plain
+
+    ends = sorted((f" on {plain(group.dataset)}" for group in study.groups), key=len, reverse=True)
+    titles = [figure.title for figure in figures]
+    return [next((title.removesuffix(end) for end in ends if title.endswith(end)), title) for title in titles]
+
+
+def _title(study: Study) -> str:
+    names = list(dict.fromkeys(study.labels[run.name] for run in study.runs))
+    shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
+    systems = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return f"{systems} on {', '.join(group.dataset for group in study.groups)}"
+
+
+def _about(study: Study) -> str:
+    """`3 runs on 1 data set, 16 November 2026, harness 0.1.0`."""
+    runs, groups = len(study.runs), len(study.groups)
+    parts = [f"{runs} run{'s' * (runs > 1)} on {groups} data set{'s' * (groups > 1)}"]
+    days = sorted({run.manifest["ended"][:10] for run in study.runs if run.manifest})
+    if days:
+        first, last = (f"{day.day} {day:%B %Y}" for day in map(datetime.fromisoformat, (days[0], days[-1])))
+        parts.append(f"evaluated {first}" if first == last else f"evaluated {first} to {last}")
+    versions = sorted({run.manifest["harness"] for run in study.runs if run.manifest})
+    if versions:
+        parts.append(f"with harness {', '.join(versions)}")
+    return ", ".join(parts)
+
+
+def _note(study: Study) -> str:
+    levels = sorted({score.level for run in study.runs for score in run.scores.values()})
+    note = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} bootstrap intervals."
+    if study.comparisons:
+        note += (
+            f" Bold: the best, and what cannot be told apart from it by the paired {study.test} test at the level "
+            f"{1 - study.level:.2g} ({adjusted(study.correction, 'all pairs and scores')}; "
+            f"{study.resamples:,} resamples, seed {study.seed})."
+        )
+    if study.against:
+        note += " ▲ ▼: better or worse than the baseline, by the same test over all comparisons with it."
+    return note
+
+
+def _run(run: RunResult, study: Study, masked: dict[str, Any]) -> dict[str, Any]:
+    manifest = {**masking.masked(run.manifest), "config": masked} if run.manifest else {}
+    commit = (manifest.get("git") or {}).get("commit", "")[:8]
+    ended = manifest.get("ended", "")[:16].replace("T", " ")
+    return {
+        "label": study.labels[run.name],
+        "name": run.name,
+        "dataset": run.dataset,
+        "when": ", ".join(
+            part for part in (f"{ended} UTC" if ended else "in memory", commit and f"commit {commit}") if part
+        ),
+        "signatures": [(name, str(statistics.signature)) for name, statistics in run.statistics.items()],
+        "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str) if manifest else "",
+    }
+
+
+def _commands(study: Study, page: PageOptions, scores: Sequence[str] | None) -> list[str]:
+    """What makes the comparison and the page again, with all options that are not the default; runs by the names of
+    their folders."""
+    usual = asdict(ComparisonOptions()) | asdict(DEFAULT)
+    view: dict[str, Any] = {"scores": scores, "by": page.by, "title": page.title}
+    view |= {"alignments": page.alignments, "max_examples": page.max_examples}
+    tests = {name: getattr(study, name) for name in ("test", "correction", "level", "resamples", "seed")}
+    unusual = {name: value for name, value in {**view, **tests}.items() if value != usual[name]}
+    base = next((group.baseline for group in study.groups if group.baseline), None)
+    if any(run.path is None for run in study.runs):
+        against = {"baseline": base.name} if base else {}
+        options = [
+            f", {name}={list(value) if name in LISTS else value!r}" for name, value in {**against, **unusual}.items()
+        ]
+        call = f"harness.write_report(runs, 'report.html'{''.join(options)})"
+        return [f"{call}  # in Python: the runs were made in memory"]
+    shared = [run.path.name for run in study.runs if run.path]
+    if base and base.path:
+        shared += ["--baseline", base.path.name]
+    commands = [["report", *shared, *_options(unusual), "-o", "report.html"]]
+    if all(len(group.runs) > 1 for group in study.groups):
+        compared = {name: value for name, value in unusual.items() if name == "scores" or name in tests}
+        commands.insert(0, ["compare", *shared, *_options(compared)])
+    return [shlex.join(["harness", *words]) for words in commands]
+
+
+def _options(chosen: Mapping[str, Any]) -> list[str]:
+    """As the command line has them, with `=`, since a title or a field may begin with a hyphen."""
+    return [
+        f"--{LISTS.get(name, name).replace('_', '-')}={item}"
+        for name, value in chosen.items()
+        for item in (value if name in LISTS else [value])
+    ]
+
+
+def aligned_rows(
+    group: Group, opening: examples.Opening, n: int, progress: Progress
+) -> tuple[dict[str, Any], str, str]:
+    """({run: {row: matches}} by their places in the page, the title of the metric that matched, why there are none)."""
+    metrics = [
+        next((statistics.metric for statistics in run.statistics.values() if statistics.metric.aligns), None)
+        for run in group.runs
+    ]
+    aligner = next((metric for metric in metrics if metric), None)
+    if aligner is None and any(type(rows.metric).aligns for run in group.runs for rows in run.statistics.values()):
+        return {}, "", "The model that matches words is one that a run folder names; --trust loads it."
+    if aligner is None:
+        reason = "No metric of these runs says which words it matched; harness score RUN 'metrics=[bertscore]' adds one"
+        return {}, "", f"{reason} that does."
+    headline = aligner.score_names[0]
+    title = aligner.title_of(headline)
+    if n == 0:
+        return {}, title, "The report was made with --alignments 0."
+    kept = opening.kept
+    by = [name for name in dict.fromkeys((opening.score, headline)) if name]
+    values = {name: [column[kept] for column in examples.columns(group, name)] for name in by}
+    rows = sorted({i for name in by for i in page_rows.extremes(values[name], opening.pair, n)})
+    matches: dict[str, Any] = {}
+    with progress("aligning", len(rows) * len(group.runs)) as step:
+        for r, (run, metric) in enumerate(zip(group.runs, metrics, strict=True)):
+            if metric is None:
+                continue
+            try:
+                matches[str(r)] = _aligned(run, metric, kept, rows)
+            except Exception as error:  # no torch, no model, a model of another machine: the page says so
+                reason = f"{title}'s model could not be used where the report was made ({_first_line(error)})."
+                return {}, title, reason
+            step.advance(len(rows))
+    return matches, title, ""
+
+
+def _aligned(run: RunResult, metric: Metric, kept: Any, rows: Sequence[int]) -> dict[str, Any]:
+    frame = run.examples.iloc[kept]
+    whole = [i for i in rows if isinstance(frame["output"].iloc[i], str) and len(frame["references"].iloc[i])]
+    outputs = [frame["output"].iloc[i] for i in whole]
+    references = [list(frame["references"].iloc[i]) for i in whole]
+    store = SHARED / "arrays.sqlite"
+    if store.exists():
+        metric.arrays = ArrayStore(store)
+    fitted = metric.fit([list(texts) for texts in run.examples["references"]])
+    alignments = fitted.align(outputs, references) or []
+    return {
+        str(i): aligned.compact(alignment, output, texts[alignment.reference])
+        for i, alignment, output, texts in zip(whole, alignments, outputs, references, strict=True)
+        if alignment is not None
+    }
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]

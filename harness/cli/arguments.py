@@ -1,0 +1,84 @@
+"""Options that several commands share, and the records that they become. Nothing heavy is imported before it is
+needed."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, RESAMPLES, SEED, TESTS
+
+if TYPE_CHECKING:
+    from harness.analysis.trust import Trust
+    from harness.stats.options import ComparisonOptions
+    from harness.types import Progress, RunResult
+
+RUN = "a run folder, a run's name (the newest) or MLflow run id"
+
+
+def resampling(command: argparse.ArgumentParser, scores: bool = True) -> None:
+    """Options of every command that resamples stored runs."""
+    if scores:
+        command.add_argument("--score", metavar="NAME", action="append", help="this score only; may be repeated")
+    command.add_argument("--level", type=float, default=LEVEL, help="confidence level (default: %(default)s)")
+    command.add_argument("--resamples", type=int, default=RESAMPLES, help="(default: %(default)s)")
+    command.add_argument("--seed", type=int, default=SEED, help="(default: %(default)s)")
+    command.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def testing(command: argparse.ArgumentParser) -> None:
+    """Options of every command that shows what the tests say."""
+    command.add_argument("--test", choices=TESTS, default=TESTS[0], help="(default: %(default)s)")
+    command.add_argument(
+        "--correction",
+        choices=tuple(CORRECTIONS),
+        default=CORRECTION,
+        help="correction of p-values over scores, systems and data sets (default: %(default)s)",
+    )
+
+
+def trusting(command: argparse.ArgumentParser) -> None:
+    """Options of every command that scores stored rows: a run folder may come from anyone."""
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the code and load the models that the run folders name; what, is shown (default: metrics of this "
+        "package only; scores of others are shown and not tested)",
+    )
+    command.add_argument("--config-dir", metavar="DIR", help="trust the metrics that DIR/metrics/*.yaml names")
+
+
+def trust_of(options: argparse.Namespace) -> Trust:
+    from harness.analysis.trust import Trust, in_folder
+
+    return Trust(options.trust, specs=in_folder(options.config_dir) if options.config_dir else ())
+
+
+def loaded(options: argparse.Namespace) -> tuple[list[RunResult], RunResult | None]:
+    """(the runs, the baseline) that a command names."""
+    from harness.analysis.loading import loaded_runs
+
+    return loaded_runs(options.runs, getattr(options, "baseline", None), trust_of(options))
+
+
+def as_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="only JSON on standard output")
+
+
+def comparison_options(options: argparse.Namespace) -> ComparisonOptions:
+    """How to compare; what the command has no option for has its default."""
+    from dataclasses import fields
+
+    from harness.stats.options import ComparisonOptions
+
+    names = {field.name for field in fields(ComparisonOptions)} & vars(options).keys()
+    scores = None if options.score is None else tuple(options.score)
+    return ComparisonOptions(**{name: getattr(options, name) for name in names}, scores=scores)
+
+
+def progress(options: argparse.Namespace) -> Progress:
+    """Bars on standard error, unless they are not wanted."""
+    from harness.report.terminal.progress import bars
+
+    shown: Progress = bars(not options.no_progress)
+    return shown

@@ -1,0 +1,53 @@
+"""`harness compare RUN RUN…`: paired comparison of stored runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.cli.arguments import RUN, as_json, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.output import print_json, show_warnings
+from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS
+
+
+def add(commands: Any) -> None:
+    compare = commands.add_parser("compare", help="paired comparison of stored runs")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
+    compare.add_argument("--baseline", metavar="RUN", help="compare each run with this one; without it, all pairs")
+    compare.add_argument(
+        "--alternative",
+        choices=ALTERNATIVES,
+        default="two-sided",
+        help="one-sided: only a better (worse) system counts (default: %(default)s)",
+    )
+    compare.add_argument(
+        "--method", choices=DIFFERENCE_METHODS, default="percentile", help="how the intervals are computed"
+    )
+    compare.add_argument(
+        "--cross-check", action="store_true", help="also run the paired t-test and Wilcoxon's test, for means"
+    )
+    testing(compare)
+    resampling(compare)
+    trusting(compare)
+    as_json(compare)
+    compare.set_defaults(call=call)
+
+
+def call(options: Any) -> None:
+    from dataclasses import asdict
+
+    from harness.analysis.comparing import compare
+    from harness.stats.ranking import rankings
+
+    show_warnings()
+    chosen = comparison_options(options)
+    rows = compare(*loaded(options), chosen, progress(options))
+    ranked = rankings(rows)
+    if options.json:
+        fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
+        fields |= {"resamples": options.resamples, "seed": options.seed}
+        fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
+        print_json(**fields, rankings=[asdict(ranking) for ranking in ranked])
+    else:
+        from harness.report.terminal.comparisons import print_comparisons
+
+        print_comparisons(rows, ranked, chosen)

@@ -1,0 +1,66 @@
+"""`harness runs [WHERE…]`: the finished runs below runs/, filtered and sorted."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from harness.cli.arguments import as_json
+from harness.inputs.visible import in_json
+
+EPILOG = """conditions, all of which must hold (quote > and < for the shell)
+  dataset=wmt22  system=lead,lexrank  experiment!=trial      equal to a value, or to one of several
+  name~^dev-  folder!~old                                    a regular expression that occurs in it
+  'bleu>30'  'bleu/ci_low>=30'  'failed>0'  'examples<100'   numbers: scores, bounds of scores, counts
+  since=2d  before=2026-01-31                                when it ended: an age (m, h, d, w) or a date
+  stats.seed=1  system.model=gpt2  limit=null                values of the config, by their dotted names
+  dev                                                        a part of the name or the folder
+"""
+
+
+def add(commands: Any) -> None:
+    runs = commands.add_parser(
+        "runs",
+        help="list, filter and sort stored runs",
+        description="Lists the finished runs below runs/, newest first, from the run folders themselves.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    runs.add_argument("where", nargs="*", metavar="WHERE", help="conditions, see below")
+    runs.add_argument("--score", metavar="NAME", action="append", help="show this score; may be repeated")
+    runs.add_argument("--sort", metavar="FIELD", help="by this field; -FIELD: highest first (default: -ended)")
+    runs.add_argument("--limit", metavar="N", type=int, help="the first N only")
+    runs.add_argument("--in", metavar="DIR", dest="below", default="runs", help="below this folder (default: runs)")
+    as_json(runs)
+    runs.set_defaults(call=call)
+
+
+def call(options: Any) -> None:
+    import os
+
+    from harness.analysis.catalog import json_of, runs
+    from harness.analysis.query import check_score, condition
+    from harness.report.terminal.run_list import print_runs
+    from harness.store.records import collecting_no_garbage
+    from harness.types import HarnessError
+
+    if not os.path.isdir(options.below):  # pathlib raises where a name is longer than a file's can be
+        raise HarnessError(
+            f"there is no folder {options.below[:200]}; expected one with runs (call this in the folder where you "
+            "called harness run, or give --in DIR)"
+        )
+    with collecting_no_garbage():
+        listed = runs(options.where, options.sort, options.below, options.limit)
+        wanted = options.score or []
+        for name in wanted:
+            check_score(listed, name, f"--score {name}")
+        if options.json:
+            import orjson
+
+            unfinished = [{"folder": str(path), "reason": reason} for path, reason in listed.unfinished.items()]
+            document = {"schema": 1, "runs": [json_of(run, wanted) for run in listed], "unfinished": unfinished}
+            sys.stdout.write(in_json(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()) + "\n")
+        else:
+            named = [condition(text).field for text in options.where] + [(options.sort or "").removeprefix("-")]
+            print_runs(listed, wanted, [name.partition("/ci_")[0] for name in named], options.below)

@@ -1,0 +1,39 @@
+"""`harness score RUN OVERRIDE…`: a stored run scored again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.cli.arguments import RUN, as_json
+
+
+def add(commands: Any) -> None:
+    score = commands.add_parser(
+        "score",
+        help="score a stored run again: more metrics, other postprocessing or intervals; nothing is generated",
+        description="Scores a stored run by its config with OVERRIDES on top, into a new run folder. Chosen metrics "
+        "are added to those of the run; ~metrics.NAME removes one. Nothing but the run folder is needed.",
+    )
+    score.add_argument("run", metavar="RUN", help=RUN)
+    score.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="OVERRIDE",
+        help="metrics=[chrf,ter] metrics.bleu.tokenize=zh postprocess=chat",
+    )
+    score.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
+    score.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the code, load the models and log to the store that the run folder names; what, is shown (default: "
+        "only what you name too)",
+    )
+    as_json(score)
+    score.set_defaults(call=call)
+
+
+def call(options: Any) -> None:
+    from harness.cli.hydra import score
+    from harness.cli.hydra.rescoring import Options
+
+    score(options.run, options.overrides, Options(options.config_dir, options.json, options.trust))

@@ -1,0 +1,22 @@
+"""`harness run` and `harness score` as a Hydra application, the only place that knows Hydra.
+
+application.py  `harness run`: Hydra composes, a cell at a time is run
+composing.py    the job that a composed config describes, after all checks
+checking.py     what no key of a config can be
+multirun.py     around a multirun: what its cells share, and what ends it
+ending.py       what ends a command: JSON, or what to type next
+rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
+received.py     what of that stored config is followed, which may come from anyone
+loading_once.py Hydra's loader of configs, which composes one once
+calling.py      the command as it was typed
+secrets.py      kept out of logs, tracebacks, the files that Hydra writes and the configs that it shows
+interpolations.py  which values of a config are made of secrets or of the environment
+explaining.py   every error that a user can fix as one message, a misspelt name with the nearest valid one
+"""
+
+from harness.cli.hydra.application import run
+from harness.cli.hydra.composing import job, jobs
+from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.rescoring import score
+
+__all__ = ["Sweep", "job", "jobs", "run", "score"]

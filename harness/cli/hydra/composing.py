@@ -1,0 +1,168 @@
+"""The job that a composed config describes, after all checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from harness import masking
+from harness.cli.hydra.calling import command
+from harness.cli.hydra.checking import check_flags, check_values
+from harness.cli.hydra.interpolations import origins
+from harness.inputs import plugins
+from harness.run import config as core
+from harness.types import HarnessError, check_choice, nearest
+from harness.types.settings import Config
+
+if TYPE_CHECKING:
+    from harness.run.job import Job
+
+PASSED = ("limit", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb")
+"""Keys of the config that a job has under the same name."""
+NAMED = ("dataset", "system", "metrics")
+"""Parts of the config that are called by their names."""
+SCORING = ("metrics", "postprocess", "stats", "tracking")
+"""Parts of the config that decide how outputs are scored and where that is logged."""
+
+
+def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
+    """The job that a composed config describes, or one for each of the systems that its system stands for."""
+    whole = job(composed, many)
+    cells = getattr(whole.system, "cells", None)
+    if cells is None:
+        yield whole
+        return
+    resolved, sources = contents(composed)
+    for spec in cells():
+        yield replace(
+            whole,
+            system=_build(spec, "system"),
+            key=core.key({**resolved, "system": spec}, sources),
+            config={**whole.config, "system": masking.masked(spec, sources.below("system"))},
+            given_name=whole.given_name and f"{whole.given_name}-step-{spec['step']}",
+            many=True,
+        )
+
+
+def check(composed: DictConfig) -> None:
+    """Refuses a config that no job can be made of, whatever its parts are."""
+    resolved, _ = contents(composed)
+    _check_keys(composed)
+    check_flags(resolved)
+    check_values(resolved)
+
+
+def job(composed: DictConfig, many: bool = False) -> Job:
+    """The job that a composed config describes; its parts are built in the order in which data flows."""
+    from harness.run.job import Job
+
+    check(composed)
+    resolved, sources = contents(composed)
+    config = masking.masked(resolved, sources)
+    dataset, select = _dataset(resolved["dataset"])
+    return Job(
+        dataset=dataset,
+        select=select,
+        system=_build(resolved["system"], "system"),
+        **scoring_parts(resolved),
+        specs=config["metrics"],
+        key=core.key(resolved, sources),
+        config=config,
+        given_name=config["name"],
+        many=many,
+        command=command(),
+        stop=_stop(resolved["stop"], resolved["metrics"]),
+        **{key: resolved[key] for key in PASSED},
+    )
+
+
+def contents(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
+    """A config as plain values, and which of them are made of secrets or of the environment."""
+    try:
+        resolved = OmegaConf.to_container(composed, resolve=True)
+    except OmegaConfBaseException as error:  # of Hydra's own making: the overrides, then the error
+        reason = str(error).strip().splitlines()[0]
+        raise HarnessError(
+            f"{error.full_key or 'the config'}: {reason}; expected ${{…}} to name what is there"
+        ) from None
+    assert isinstance(resolved, dict)
+    return {str(k): v for k, v in resolved.items()}, origins(composed)
+
+
+def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a job by the config's `SCORING`."""
+    from harness.stats.options import Options
+
+    if not resolved["metrics"]:
+        raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
+    if "_target_" in resolved["metrics"]:
+        raise HarnessError(
+            "metrics has a _target_ but no name above it; expected a top key in the metric's YAML, for instance "
+            "`my_score:`, with `_target_:` and the options indented below it"
+        )
+    postprocess = _build(resolved["postprocess"], "postprocess")
+    metrics = {name: _build(spec, f"metrics.{name}") for name, spec in resolved["metrics"].items()}
+    stats = Options(**resolved["stats"])
+    stats.check()
+    return {
+        "postprocess": postprocess,
+        "metrics": metrics,
+        "stats": stats,
+        "tracker": _build(resolved["tracking"], "tracking"),
+    }
+
+
+def _check_keys(composed: DictConfig) -> None:
+    from harness.run.generation import CACHE, limit_of
+
+    for key in sorted(OmegaConf.missing_keys(composed)):
+        raise HarnessError(f"{key} is not set; expected {key}=…")
+    known = [field.name for field in fields(Config)]
+    for name in map(str, composed):
+        if name not in known:
+            raise HarnessError(f"{name} is not in the config{nearest(name, known)}")
+    limit_of(composed.max_failed, 1)
+    check_choice("cache", composed.cache, CACHE)
+
+
+def _stop(options: Mapping[str, Any], metrics: Mapping[str, Any]) -> Any:
+    """When a run ends before its examples do; None where it does not."""
+    from harness.run.stopping import Stop
+
+    ends = [name for name in ("width", "threshold", "baseline") if options[name] is not None]
+    if options["score"] is None:
+        if ends:
+            raise HarnessError(f"stop.{ends[0]} is set and stop.score is not; expected the score to stop by")
+        return None
+    from harness.analysis.loading import load_run
+    from harness.analysis.trust import Trust
+
+    run = None if options["baseline"] is None else load_run(options["baseline"], Trust(specs=tuple(metrics.values())))
+    return Stop(options["score"], options["width"], options["threshold"], run, options["batch"])
+
+
+def _dataset(spec: Any) -> tuple[Any, Any]:
+    """A data set, and the selection from it: the options that every data set has."""
+    from harness.datasets.selection import Selection
+
+    if not isinstance(spec, Mapping):
+        return _build(spec, "dataset"), iter
+    shared = inspect.signature(Selection).parameters
+    own = {k: v for k, v in spec.items() if k not in shared}
+    chosen = {k: v for k, v in spec.items() if k in shared}
+    return _build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset"))
+
+
+def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
+    """What a spec describes; `shared`: options valid beside its own, for the message about a misspelt one."""
+    if not isinstance(spec, Mapping) or "_target_" not in spec:
+        raise HarnessError(f"{where} has no _target_; expected the name of a class, as in the files of conf/")
+    part = plugins.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where, shared)
+    if where.partition(".")[0] in NAMED and not isinstance(getattr(part, "name", None), str):
+        raise HarnessError(f"{where}: {spec['_target_']} has no name; expected a text as its attribute `name`")
+    return part

@@ -1,0 +1,46 @@
+"""What ends a command: one JSON document where that was asked for, else what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.analysis.catalog import json_of, newest_comparable, side_by_side
+from harness.cli.output import print_json
+from harness.types import RunRecord
+
+Failures = Mapping[int, str]
+"""What went wrong, by the number of the cell."""
+
+
+def print_runs_as_json(runs: Sequence[RunRecord], failures: Failures | None = None) -> None:
+    print_json(runs=[json_of(run) for run in runs], failures=_listed(failures or {}))
+
+
+def print_estimates(estimates: Sequence[Mapping[str, Any]], failures: Failures, as_json: bool) -> None:
+    """What a dry run expects of each cell."""
+    from harness.report.terminal.costs import print_dry_run
+
+    if as_json:
+        print_json(runs=estimates, failures=_listed(failures))
+    elif estimates:
+        print_dry_run(estimates)
+
+
+def _listed(failures: Failures) -> list[dict[str, Any]]:
+    return [{"cell": cell, "error": error} for cell, error in sorted(failures.items())]
+
+
+def print_what_is_next(runs: Sequence[RunRecord]) -> None:
+    """The commands that look at these runs; one alone is compared with the newest other one that it can be."""
+    from harness.report.terminal.hints import print_next
+    from harness.store.places import RUNS
+
+    together = side_by_side(runs)
+    keys = [run.dataset_key for run in together]
+    comparable = [run.path for run in together if keys.count(run.dataset_key) > 1]
+    if len(runs) == 1 and RUNS in runs[0].path.parents:
+        other = newest_comparable(runs[0].path)
+        comparable = [other, runs[0].path] if other else []
+    pages = any(run.mlflow and not run.mlflow.get("uri", "").startswith("http") for run in runs)
+    print_next([run.path for run in together], comparable, pages)

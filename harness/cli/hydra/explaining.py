@@ -1,0 +1,147 @@
+"""Hydra reports errors with tracebacks of its own making; here what a user can fix becomes one message.
+
+A misspelt name is shown with the nearest valid one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, OverrideParseException
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from harness.cli.hydra.calling import command, typed
+from harness.cli.output import complain
+from harness.cli.signals import exit_code
+from harness.inputs.nested import nodes
+from harness.types import HarnessError, nearest
+
+DISK = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOTDIR, errno.EEXIST}
+"""What is wrong with a disk, or with a place on it."""
+
+
+def report(func: Callable[[], Any], arguments: list[str]) -> Any:
+    """Calls; an error that a user can fix becomes one message and exit code 1."""
+    try:
+        return func()
+    except KeyboardInterrupt as error:
+        with suppress(OSError):  # the terminal may be gone
+            print(file=sys.stderr)
+            complain(f"interrupted; every finished batch is kept. To go on from here:\n  {command()}")
+        sys.exit(exit_code(error))
+    except Exception as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        if isinstance(error, HarnessError):
+            complain(error)
+        elif isinstance(error, OSError) and _of_disk(error):
+            place = error.filename or "a file"
+            complain(f"{place} cannot be written ({error.strerror}); expected a folder that can be written, with room")
+        elif isinstance(error, ValueError | TypeError) and _in_hydra(error):
+            many = "an override has a number of thousands of digits; expected at most 18"
+            complain(_no_choice(arguments) or (many if "integer string conversion" in str(error) else error))
+        elif isinstance(error, HydraException | OmegaConfBaseException):
+            complain(_explained(error, arguments))
+            sys.exit(2 if isinstance(error, OverrideParseException) else 1)
+        else:
+            raise
+        sys.exit(1)
+
+
+def _of_disk(error: OSError) -> bool:
+    """Whether a file or a folder of ours could not be written, whoever wrote it; Hydra makes some of its own."""
+    return error.errno in DISK and error is not getattr(sys.stdout, "error", None)
+
+
+def _in_hydra(error: Exception) -> bool:
+    """Whether Hydra itself fell over what it was given."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and str(place.tb_frame.f_globals.get("__name__")).startswith(("hydra.", "omegaconf."))
+
+
+def _no_choice(arguments: list[str]) -> str | None:
+    """Says for which group neither a name nor a list of names was given."""
+    groups = _loader().list_groups("")
+    overrides = [argument for argument in arguments if not argument.startswith("-") and "=" in argument]
+    for text in overrides:
+        with suppress(ValueError):  # a number of thousands of digits
+            override = OverridesParser.create().parse_override(text)
+            group, value = override.key_or_group, override.value()
+            names = value if isinstance(value, list) else [value]
+            if (
+                group in groups
+                and not override.is_sweep_override()
+                and not all(isinstance(name, str) for name in names)
+            ):
+                return f"{text} is not a choice; {group} has: {', '.join(_choices(group))}"
+    return None
+
+
+def _loader() -> Any:
+    return GlobalHydra.instance().config_loader()
+
+
+def _choices(group: str) -> list[str]:
+    """Those of a stored run, see score(), apart."""
+    return [option for option in _loader().get_group_options(group) if not option.startswith("_")]
+
+
+def _explained(error: Exception, arguments: list[str]) -> str:
+    """Hydra's error in a line or two, with the nearest valid name where a name is wrong."""
+    text = re.split(r"\n\s*(?:Config s|S)earch path", str(error).strip())[0].strip()
+    if isinstance(error, OverrideParseException):
+        problem = [line for line in text.splitlines() if line.strip(" ^") and "See https" not in line][-1]
+        return f"{error.override} is not an override ({problem}); expected name=value, special characters quoted"
+    wrong = re.search(r"Could not override '([^'@]+)", text)
+    if wrong and (message := _no_choice(arguments)):
+        return message
+    if wrong:
+        name = wrong[1]
+        valid = _valid_names(name, arguments)
+        parent = name.rpartition(".")[0]
+        beside = sorted({n.removeprefix(f"{parent}.") for n in valid if n.rpartition(".")[0] == parent})
+        hint = nearest(name, valid)
+        listed = f"; {parent or 'the top level'} has: {', '.join(beside)}" if beside else ""
+        return f"{name} is not in the config{hint}{listed}"
+    choice = re.search(r"(?:Could not find|Could not load) '([^']+)/([^'/]+)'", text)
+    if choice:
+        group, name = choice.groups()
+        options = _choices(group)
+        if options:
+            return f"{group}={name} is not a choice{nearest(name, options)}; {group} has: {', '.join(options)}"
+    cause = f"\n{error.__cause__}" if error.__cause__ is not None else ""
+    noise = ("full_key", "object_type", "reference_type", "See https")
+    lines = [line for line in (text + cause).splitlines() if line.strip() and not line.strip().startswith(noise)]
+    return "\n".join(lines)
+
+
+def _valid_names(wrong: str, arguments: list[str]) -> list[str]:
+    """Names that can be overridden, in the config composed without the wrong override."""
+    loader = GlobalHydra.instance().hydra
+    assert loader is not None
+    groups = [g for g in loader.config_loader.list_groups("") if not g.startswith("hydra")]
+    overrides = [a for a in arguments if not a.startswith("-") and "=" in a]
+    kept = [a for a in overrides if not a.lstrip("+~").startswith((wrong + "=", wrong + "@"))]
+    parser = OverridesParser.create()
+    primary = "stored" if typed[:1] == ["score"] else "config"
+    try:
+        single = [a for a, o in zip(kept, parser.parse_overrides(kept), strict=True) if not o.is_sweep_override()]
+        composed = loader.compose_config(primary, single, run_mode=RunMode.RUN, with_log_configuration=False)
+    except (HydraException, OmegaConfBaseException):
+        composed = loader.compose_config(primary, [], run_mode=RunMode.RUN, with_log_configuration=False)
+    tree = OmegaConf.to_container(composed, resolve=False)
+    assert isinstance(tree, dict)
+    tree.pop("hydra", None)
+    return [*groups, *(name for name, _ in nodes(tree) if name.rpartition(".")[2] != "_target_")]

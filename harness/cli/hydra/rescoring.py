@@ -1,0 +1,116 @@
+"""`harness score`: a stored run's config takes the place of conf/config.yaml, overrides go on top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from omegaconf import OmegaConf
+
+from harness import masking
+from harness.cli import output
+from harness.cli.hydra import calling, ending, explaining, received
+from harness.cli.hydra.checking import check_flags, check_values
+from harness.cli.hydra.composing import SCORING, scoring_parts
+from harness.cli.hydra.interpolations import origins
+from harness.run import config as core
+from harness.store.records import record
+from harness.types import HarnessError
+from harness.types.settings import Config
+
+SCORABLE = (*SCORING, "name", "output_dir", "progress")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The flags of `harness score`."""
+
+    config_dir: str | None = None
+    as_json: bool = False
+    trust: bool = False
+
+
+def score(run: str, overrides: list[str], options: Options) -> None:
+    """`harness score RUN OVERRIDES…`"""
+    calling.begin(["score", run, *overrides])
+    with initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
+        explaining.report(lambda: _score(run, overrides, options), overrides)
+
+
+def _score(run: str, overrides: list[str], options: Options) -> None:
+    from harness.analysis.loading import find_run
+    from harness.report.terminal.progress import bars
+    from harness.report.terminal.summary import print_run
+    from harness.run.job import Job
+    from harness.run.runner import run as run_job
+    from harness.store.rescored import Stored, StoredDataset, StoredSystem
+
+    folder = find_run(run)
+    stored = Stored(folder)
+    config = {**stored.manifest["config"], "name": None, "output_dir": None, "group": None}
+    parts = received.checked(config, f"{folder / 'manifest.json'}")
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    composed = compose("stored", overrides=_over_stored(parts, overrides, parsed, options.config_dir))
+    check_flags(composed)
+    changed: dict[str, Any] = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORING}
+    check_values({**changed, **{k: composed[k] for k in SCORABLE if k not in SCORING}})
+    stranger = received.Received(config, parsed, options.config_dir, options.trust)
+    stranger.check(changed)
+    tracking, anonymous = stranger.store(changed["tracking"])
+    sources = origins(composed)
+    shown = masking.masked(changed, sources)
+    config.update({k: composed[k] for k in SCORABLE if k not in SCORING})
+    job = Job(
+        dataset=StoredDataset(stored),
+        system=StoredSystem(stored),
+        **scoring_parts({**changed, "tracking": tracking}),
+        specs=shown["metrics"],
+        key=core.key({**config, **changed}, sources, received=not options.trust),
+        config={**config, **shown},
+        given_name=composed.name or stored.manifest["name"],
+        output_dir=composed.output_dir,
+        command=calling.command(),
+        source=folder,
+    )
+    if anonymous:
+        job.tracker.anonymous = True  # type: ignore[attr-defined]
+    with output.reserved(options.as_json):
+        result = run_job(job, bars(composed.progress))
+    if options.as_json:
+        assert result.path is not None
+        ending.print_runs_as_json([record(result.path)])
+    else:
+        print_run(result)
+
+
+def _over_stored(
+    config: Mapping[str, Any], overrides: list[str], parsed: list[Override], config_dir: str | None
+) -> list[str]:
+    """Puts a stored config where Hydra composes from; gives the overrides, chosen metrics beside the stored ones."""
+    store = ConfigStore.instance()
+    store.store(name="core", node=Config)
+    for group in SCORING:
+        for name in ("_stored", "_kept"):  # before and after what is chosen: the order and the options that were there
+            store.store(group=group, name=name, node=config[group])
+    defaults: list[Any] = ["core", {"metrics": ["_stored"]}]
+    defaults += [{group: "_stored"} for group in ("postprocess", "stats", "tracking")]
+    store.store(name="stored", node={"defaults": [*defaults, "_self_"]})
+    words = [f"hydra.searchpath=[file://{Path(config_dir).absolute()}]"] if config_dir else []
+    for text, override in zip(overrides, parsed, strict=True):
+        part = override.key_or_group.partition(".")[0]
+        if part not in SCORABLE:
+            raise HarnessError(
+                f"{text}: harness score generates nothing, so {part} stays as it is; expected {', '.join(SCORABLE)}"
+            )
+        if override.key_or_group == "metrics" and not override.is_delete():
+            chosen = override.value()
+            names = chosen if isinstance(chosen, list) else [chosen]
+            text = f"metrics=[_stored,{','.join(map(str, names))},_kept]"
+        words.append(text)
+    return words

@@ -1,0 +1,117 @@
+"""The commands. Nothing heavy is imported before it is known which one runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from itertools import pairwise
+from typing import NoReturn
+
+from harness.cli.output import complain, guarded, show_tracebacks
+from harness.cli.signals import Asked, exit_code, heeded
+from harness.inputs.visible import visible
+
+EPILOG = """examples
+  harness run                                                   a baseline on the embedded data set
+  harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
+  harness run --multirun system=lead,lexrank metrics=lexical    several systems, one run each
+  harness run --dry-run system=smollm2                          what would be generated, how long, at what cost
+  harness score dev-sysA 'metrics=[chrf,ter]'                   more metrics on a stored run, nothing generated
+  harness runs dataset=dev since=7d 'bleu>30' --sort -bleu      the runs there are: filtered, sorted
+  harness cache                                                 what runs share; --prune --older-than 30d
+  harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
+  harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
+  harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
+  harness power dev-sysA dev-sysB --score bleu --difference 0.5 how many examples it takes to tell them apart
+  harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
+  harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
+  harness sync                                                  log to MLflow what runs could not log
+  harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
+  harness ui                                                    MLflow's pages on these runs
+
+`harness COMMAND --help` says more."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    heard: list[Asked] = []
+    try:
+        with heeded() as heard, guarded():
+            _main(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt as error:
+        with suppress(OSError):  # the terminal may be gone
+            print("\nharness: interrupted", file=sys.stderr)
+        sys.exit(exit_code(error))
+    except OSError:
+        if not heard:
+            raise
+        sys.exit(exit_code(heard[0]))  # a terminal that was closed takes no last message
+
+
+def _main(arguments: list[str]) -> None:
+    if "--debug" in arguments:
+        arguments = [a for a in arguments if a != "--debug"]
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+    show_tracebacks()
+    sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
+    if arguments[:1] == ["run"]:
+        from harness.cli.hydra import run
+
+        return run(arguments[1:])
+    parser = _parser()
+    options, more = parser.parse_known_args(_joined(arguments))
+    words = getattr(options, "overrides", getattr(options, "where", None))
+    if words is not None and not any(word.startswith("-") for word in more):
+        words += more  # argparse takes them on one side of a flag only; people type them on both
+    elif more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    from harness.types import HarnessError
+
+    try:
+        options.call(options)
+    except HarnessError as error:
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        complain(error)
+        sys.exit(1)
+    return None
+
+
+class _Parser(argparse.ArgumentParser):
+    """What was typed may come from a pattern, and so from the names of files."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
+def _joined(arguments: list[str]) -> list[str]:
+    """`--sort -bleu` as `--sort=-bleu`: argparse takes what begins with a dash for a flag."""
+    for i, (word, following) in enumerate(pairwise(arguments)):
+        if word == "--sort" and following.startswith("-") and not following.startswith("--"):
+            return [*arguments[:i], f"{word}={following}", *arguments[i + 2 :]]
+    return arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    from harness import __version__
+    from harness.cli.commands import best, cache, compare, plot, power, report, runs, score, sync, table, ui
+
+    parser = _Parser(
+        prog="harness",
+        description="Evaluate text generation: scores with intervals, comparisons with tests, every run in MLflow.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"harness {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
+
+    for command in (score, runs, compare, table, plot, report, power, best, cache, sync, ui):  # each says its options
+        command.add(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    main()

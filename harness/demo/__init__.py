@@ -1,1 +1,0 @@
-"""What the demonstrations need and no evaluation does."""

@@ -1,0 +1,136 @@
+"""Arrow columns from Python values and NumPy arrays, and back, without pandas.
+
+`pyarrow.array` imports pandas whenever it is given a list, and that takes longer than scoring ten thousand pairs. What
+a run needs (texts, lists of texts, numbers) is laid out here as Arrow has it: buffers and offsets.
+
+>>> texts(["a", None, "né"]).to_pylist(), text_lists([["a", "b"], []]).to_pylist()
+(['a', None, 'né'], [['a', 'b'], []])
+>>> values([1, None, 3]).to_pylist(), values([True, False]).to_pylist(), numbers(np.array([0.5, np.nan])).to_pylist()
+([1, None, 3], [True, False], [0.5, None])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harness.types import Array, Lists
+
+SMALL = 2**31 - 1
+"""Bytes, or items, that offsets of 32 bits can tell apart."""
+_KINDS = {int: (np.int64, pa.int64()), float: (np.float64, pa.float64())}
+
+
+def texts(strings: Sequence[str | None]) -> pa.Array:
+    """A column of texts; None is null."""
+    present = None
+    if None in strings:
+        present = np.fromiter((text is not None for text in strings), np.bool_, len(strings))
+        strings = [text or "" for text in strings]
+    joined = "".join(strings).encode()  # type: ignore[arg-type]  # no None is left
+    if len(joined) == sum(map(len, strings)):  # type: ignore[arg-type]
+        lengths = np.fromiter(map(len, strings), np.int64, len(strings))  # type: ignore[arg-type]
+    else:
+        lengths = np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings))  # type: ignore[union-attr]
+    wide = len(joined) > SMALL
+    buffers = [_bitmap(present), _offsets(lengths, wide), pa.py_buffer(joined)]
+    return pa.Array.from_buffers(pa.large_string() if wide else pa.string(), len(strings), buffers)
+
+
+def utf8(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """(the bytes of the texts one after the other, (n + 1) where each begins and the last one ends)."""
+    try:
+        _, offsets, data = texts(strings).buffers()
+    except UnicodeEncodeError:  # half of a surrogate pair, which no file holds but a Python string can
+        encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
+        return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
+    width = np.int64 if offsets.size > 4 * (len(strings) + 1) else np.int32
+    return np.frombuffer(data, np.uint8), np.frombuffer(offsets, width).astype(np.int64)
+
+
+def text_lists(lists: Sequence[Sequence[str]]) -> pa.Array:
+    """A column of lists of texts."""
+    items = texts(list(chain.from_iterable(lists)))
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    wide = len(items) > SMALL
+    kind = pa.large_list(items.type) if wide else pa.list_(items.type)
+    return pa.Array.from_buffers(kind, len(lists), [None, _offsets(lengths, wide)], children=[items])
+
+
+def numbers(array: NDArray[Any]) -> pa.Array:
+    """A column of numbers (n,); NaN is null."""
+    array = np.ascontiguousarray(array)
+    missing = np.isnan(array) if array.dtype.kind == "f" else None
+    bitmap = None if missing is None or not missing.any() else _bitmap(~missing)
+    kind = pa.from_numpy_dtype(array.dtype)
+    return pa.Array.from_buffers(kind, len(array), [bitmap, pa.py_buffer(array)])
+
+
+def number_lists(lists: Lists) -> pa.Array:
+    """A column of lists of whole numbers.
+
+    >>> number_lists(Lists.of([[3, 4], []])).to_pylist()
+    [[3, 4], []]
+    """
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(lists.starts))]
+    items = numbers(lists.values)
+    return pa.Array.from_buffers(pa.large_list(pa.int64()), len(lists), buffers, children=[items])
+
+
+def values(items: Sequence[Any]) -> pa.Array:
+    """A column of values of any kind, of the type that Arrow gives them."""
+    kinds = {type(item) for item in items} - {type(None)}
+    kind = kinds.pop() if len(kinds) == 1 else object
+    if kind is str:
+        return texts(items)
+    present = np.fromiter((item is not None for item in items), np.bool_, len(items))
+    bitmap = None if present.all() else _bitmap(present)
+    if kind is bool:
+        bits = _bitmap(np.fromiter(map(bool, items), np.bool_, len(items)))
+        return pa.Array.from_buffers(pa.bool_(), len(items), [bitmap, bits])
+    if kind in _KINDS:
+        dtype, arrow = _KINDS[kind]
+        plain = items if bitmap is None else [item or 0 for item in items]
+        try:
+            array: NDArray[Any] = np.fromiter(plain, dtype, len(items))
+        except OverflowError:
+            return pa.array(items)
+        return pa.Array.from_buffers(arrow, len(items), [bitmap, pa.py_buffer(array)])
+    return pa.array(items)
+
+
+def floats(column: pa.ChunkedArray) -> Array:
+    """(n,) of a column of float64, NaN where null."""
+    array = column.combine_chunks()
+    bitmap, data = array.buffers()
+    numbers: Array = np.frombuffer(data, np.float64, len(array), array.offset * 8).copy()
+    if bitmap is not None:
+        present = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
+        numbers[present[array.offset : array.offset + len(array)] == 0] = np.nan
+    return numbers
+
+
+def lists(column: pa.ChunkedArray) -> Lists:
+    """Of a column of lists of int64, without nulls."""
+    array = column.combine_chunks()
+    if array.type != pa.large_list(pa.int64()) or array.null_count or array.values.null_count:
+        raise ValueError(f"{array.type} for lists of whole numbers")
+    starts = np.frombuffer(array.offsets.buffers()[1], np.int64, len(array) + 1, array.offsets.offset * 8)
+    items = array.values
+    whole = np.frombuffer(items.buffers()[1] or b"", np.int64, len(items), items.offset * 8)
+    return Lists(whole[starts[0] : starts[-1]].copy(), starts - starts[0])
+
+
+def _offsets(lengths: NDArray[np.int64], wide: bool) -> pa.Buffer:
+    offsets = np.zeros(len(lengths) + 1, np.int64 if wide else np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.py_buffer(offsets)
+
+
+def _bitmap(present: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    return None if present is None else pa.py_buffer(np.packbits(present, bitorder="little"))

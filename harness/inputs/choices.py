@@ -1,0 +1,26 @@
+"""The names of the statistical methods that users choose between, and the defaults, in this one place: the command line
+takes its choices from here, the records of options check against them, and reports take the titles. It imports nothing,
+so that `harness --help` stays fast."""
+
+RESAMPLES, LEVEL, SEED = 10_000, 0.95, 12345
+
+TESTS = ("bootstrap", "randomization")
+"""Of a paired comparison."""
+ALTERNATIVES = ("two-sided", "better", "worse")
+"""What a comparison looks for: any difference, or one in this direction only."""
+CORRECTIONS = {
+    "max-t": "step-down max-T",
+    "holm": "Holm",
+    "bh": "Benjamini and Hochberg",
+    "none": "not adjusted",
+}
+"""Of p-values over a family of hypotheses, each with its title."""
+CORRECTION = "max-t"
+METHODS = ("percentile", "basic", "bca", "normal", "studentized")
+"""Of a score's interval."""
+DIFFERENCE_METHODS = ("percentile", "basic", "bca", "normal")
+"""Of the interval of a difference between two systems."""
+UNITS = ("auto", "examples", "buckets")
+"""What is drawn when a score is resampled."""
+BUCKETS = 16_384
+"""Among how many buckets examples are spread where there are too many to draw one by one."""

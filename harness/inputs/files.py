@@ -1,0 +1,288 @@
+"""Reading the user's files, so that whatever is wrong with one is reported with its place, and hashing what was read.
+
+A leaf, for every room: data sets and stored predictions come in the same formats and deserve the same messages.
+
+Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the
+other characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files.
+
+Every format but .json, which is one value, is read as a stream. JSON is parsed by orjson, and what that refuses once
+more by the standard library, which accepts more (NaN) and says more about what is wrong; a whole number beyond 64 bits
+becomes a float, so an id that long belongs in quotes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness.inputs import parquet
+from harness.types import HarnessError, text_fault
+
+TABULAR = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+BLOCK = 2**20
+MOST_FIELDS = 10_000
+"""Of a row: each becomes a column of examples.parquet."""
+csv.field_size_limit(2**31 - 1)  # the default of 128 KiB refuses a long document
+
+Row = tuple[str, dict[str, Any]]
+"""(place such as "dev.jsonl line 12", fields)."""
+
+
+def digest(value: Any) -> str:
+    """Hash of a JSON value, the same for the same content in any key order."""
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
+
+
+def digest_all(values: Iterable[Any]) -> str:
+    """Hash of many JSON values in their order, a thousand encoded at a time."""
+    left, total = iter(values), hashlib.sha256()
+    while together := list(islice(left, 1000)):
+        total.update(_CANONICAL.encode(together).encode())
+    return total.hexdigest()
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+
+
+def bytes_digest(content: bytes) -> str:
+    """SHA-256 of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def existing(path: str | Path, expected: str) -> Path:
+    """The path, if there is a file at it."""
+    file = Path(path).expanduser()
+    try:
+        kind = os.stat(file).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a named pipe would be waited for, and can be read once
+            raise HarnessError(f"{file} is not a regular file; expected {expected}")
+        with open(file, "rb"):
+            return file
+    except (FileNotFoundError, IsADirectoryError):
+        pass
+    except OSError as error:
+        raise HarnessError(f"{str(file)[:200]} cannot be read ({error.strerror}); expected {expected}") from None
+    if file.is_dir():
+        raise HarnessError(f"{file} is a folder; expected {expected}")
+    near = file.parent if file.parent.is_dir() else None
+    names = sorted(p.name for p in near.iterdir() if not p.name.startswith(".")) if near else []
+    nearby = f"{near} has: {_few(names)}" if near else f"there is no folder {file.parent}"
+    raise HarnessError(f"{file} does not exist; expected {expected} ({nearby})")
+
+
+def text(value: Any, place: str, field: str) -> str:
+    """The value, if it is a text that can be stored as UTF-8."""
+    if type(value) is str and value.isascii() and "\0" not in value:
+        return value
+    if not isinstance(value, str):
+        raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a string")
+    fault = text_fault(value)
+    if fault:
+        raise HarnessError(f"{place}: '{field}' holds {fault}; expected Unicode text")
+    return value
+
+
+def read_lines(path: str | Path, expected: str = "a text file") -> list[str]:
+    """The lines of a UTF-8 text file."""
+    return list(stream_lines(path, expected))
+
+
+def stream_lines(path: str | Path, expected: str = "a text file") -> Iterator[str]:
+    """The lines of a UTF-8 text file, one at a time."""
+    return (line for _, line in _lines(existing(path, expected)))
+
+
+def count_lines(path: str | Path, expected: str = "a text file") -> int:
+    """How many lines `stream_lines` gives, without decoding them."""
+    count, last = 0, b"\n"
+    with open(existing(path, expected), "rb") as handle:
+        while block := handle.read(BLOCK):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def read_rows(path: str | Path, expected: str, quoting: bool = True) -> Iterator[Row]:
+    """The rows of a .jsonl, .json, .csv, .tsv or .parquet file."""
+    file = existing(path, expected)
+    readers = {".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}
+    suffix = file.suffix.lower()
+    if suffix in readers:
+        return readers[suffix](file)
+    if suffix in (".csv", ".tsv"):
+        return _csv(file, "," if suffix == ".csv" else "\t", quoting)
+    raise HarnessError(f"{file} ends in '{file.suffix}'; expected one of {', '.join(TABULAR)}")
+
+
+def identifier(value: Any, place: str, field: str) -> str:
+    """An id as text; numbers are taken as they print."""
+    if type(value) is str and value and value.isascii() and "\0" not in value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a non-empty string or a whole number")
+    return text(value, place, field)
+
+
+def missing_field(place: str, field: str, row: Mapping[str, Any], hint: str = "") -> HarnessError:
+    return HarnessError(f"{place} has no '{field}'; found: {listed(row) or 'nothing'}{hint}")
+
+
+def listed(names: Iterable[str], most: int = 30) -> str:
+    """Names for a message: all of them, or the first and how many there are."""
+    names = [str(name) for name in names]
+    return ", ".join(names[:most]) + (f", … ({len(names):,} in all)" if len(names) > most else "")
+
+
+def some(items: list[str], most: int = 3) -> str:
+    """The first few of a list for a message: `a, b, c and 7 more`."""
+    shown = ", ".join(repr(item) for item in items[:most])
+    return shown + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "") if names else "no files"
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    return f"{type(value).__name__} {str(value)[:40]!r}" if not isinstance(value, str) else repr(value[:40])
+
+
+def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(line number, bytes) of a UTF-8 file, line ends included, its byte order mark not."""
+    with open(path, "rb", buffering=BLOCK) as handle:
+        for number, raw in enumerate(handle, start=1):
+            if number == 1:
+                if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+                    raise HarnessError(f"{path} starts with a UTF-16 byte order mark; expected UTF-8")
+                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            yield number, raw
+
+
+def _line(path: Path, number: int, raw: bytes) -> str:
+    """The text of a line, without its end."""
+    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        line = raw.decode()
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
+        raise HarnessError(f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text") from None
+    if "\0" in line:
+        raise HarnessError(
+            f"{path} line {number} has a NUL character at position {line.index(chr(0)) + 1}; expected text"
+        )
+    return line
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(line number, text) of a UTF-8 file, without line ends."""
+    for number, raw in _raw_lines(path):
+        yield number, _line(path, number, raw)
+
+
+def check_width(row: Mapping[str, Any], place: str) -> None:
+    """Refuses a row of more fields than any table has."""
+    if len(row) > MOST_FIELDS:
+        raise HarnessError(f"{place} has {len(row):,} fields; expected at most {MOST_FIELDS:,}")
+
+
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise HarnessError(f"{place} is {_kind(value)}; expected an object with fields")
+    return value
+
+
+def _jsonl(path: Path) -> Iterator[Row]:
+    head = f"{path} line "
+    for number, raw in _raw_lines(path):
+        place = head + str(number)
+        try:
+            value = orjson.loads(raw)
+        except ValueError:
+            line = _line(path, number, raw)
+            if not line.strip():
+                continue
+            value = _forgiving(line, place, "one object per line")
+        yield place, value if type(value) is dict else _object(value, place)
+
+
+def read_json(path: Path, expected: str = "a list of objects") -> Any:
+    """The value of a .json file."""
+    try:
+        return orjson.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except ValueError:
+        return _forgiving("\n".join(line for _, line in _lines(path)), str(path), expected)
+
+
+def _json(path: Path) -> Iterator[Row]:
+    rows = read_json(path)
+    if not isinstance(rows, list):
+        raise HarnessError(f"{path} holds {_kind(rows)[:60]}; expected a list of objects")
+    for number, value in enumerate(rows, start=1):
+        place = f"{path} item {number}"
+        yield place, _object(value, place)
+
+
+def _forgiving(content: str, place: str, expected: str) -> Any:
+    """What the standard library makes of JSON that orjson refused."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise HarnessError(f"{place} is not JSON ({error}); expected {expected}") from None
+
+
+def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
+    reader = csv.reader(
+        (line + "\n" for _, line in _lines(path)),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
+        strict=True,
+    )
+    try:
+        header = next(reader, None)
+        if header is None:
+            return
+        if len(header) > MOST_FIELDS:
+            raise HarnessError(
+                f"{path} line 1 names {len(header):,} columns; expected at most {MOST_FIELDS:,}, "
+                f"separated by {delimiter!r}"
+            )
+        twice = sorted(name for name, count in Counter(header).items() if count > 1)
+        if twice:
+            raise HarnessError(f"{path} line 1 names the column {twice[0]!r} twice; expected each name once")
+        start = reader.line_num + 1
+        for fields in reader:
+            if fields and len(fields) != len(header):
+                raise HarnessError(
+                    f"{path} line {start} has {len(fields)} fields; expected {len(header)} as in the header "
+                    f"({listed(header)})"
+                )
+            if fields:
+                yield f"{path} line {start}", dict(zip(header, fields, strict=True))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        hint = " If quotes are plain characters in this file, set quoting=false." if quoting else ""
+        raise HarnessError(f"{path} line {reader.line_num} cannot be read ({error}).{hint}") from None
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    for number, row in enumerate(parquet.rows_of(path), start=1):
+        yield f"{path} row {number}", row

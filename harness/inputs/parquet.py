@@ -1,0 +1,115 @@
+"""Rows of a Parquet file, as many at a time as fit into a bounded part of memory.
+
+A value that is there a million times is stored once, and a list of a million nulls in a few bytes: fifty kilobytes can
+be four gigabytes of rows. So the longest value of each dictionary and the number of values of each list are looked at
+before rows are read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.types import HarnessError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+ROWS = 4096
+"""That are read at once, at most."""
+BYTES = 2**26
+"""Of a column that are read at once, unless one row has more: 64 MiB."""
+MOST_VALUES = 2**24
+"""Of lists in one row group, where they take less than a byte for a hundred of them: one row may hold them all."""
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows one after the other."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise HarnessError(f"{path} is not a Parquet file ({error})") from None
+    number = 0
+    with file:
+        twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
+        if twice:
+            raise HarnessError(f"{path} has the column {twice[0]!r} twice; expected each name once")
+        for group in range(file.metadata.num_row_groups):
+            try:
+                size = _rows_at_once(path, file, group)
+                for batch in file.iter_batches(size, [group]):
+                    rows = _listed(path, batch, number)
+                    number += len(rows)
+                    yield from rows
+            except (pa.ArrowException, OSError, MemoryError) as error:
+                raise HarnessError(f"{path} cannot be read after row {number} ({error})") from None
+
+
+def _listed(path: Path, batch: Any, before: int) -> list[dict[str, Any]]:
+    import pyarrow as pa
+
+    try:
+        rows: list[dict[str, Any]] = batch.to_pylist()
+        return rows
+    except pa.ArrowException:
+        raise
+    except (ValueError, OverflowError):
+        raise _unreadable(path, batch, before) from None
+
+
+def _unreadable(path: Path, batch: Any, before: int) -> HarnessError:
+    """Names the value of a batch that Python cannot hold, such as a time after the year 9999."""
+    for number, row in enumerate(range(batch.num_rows), start=before + 1):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column[row].as_py()
+            except (ValueError, OverflowError) as error:
+                return HarnessError(
+                    f"{path} row {number}: {name!r} cannot be read ({error}); expected UTF-8 text, times of the years "
+                    "1 to 9999, numbers"
+                )
+    return HarnessError(f"{path} cannot be read after row {before}")
+
+
+def _rows_at_once(path: Path, file: pq.ParquetFile, group: int) -> int:
+    """How many rows of a row group to read at once."""
+    about = file.metadata.row_group(group)
+    size = ROWS
+    for i in range(about.num_columns):
+        column = about.column(i)
+        values = column.num_values / max(about.num_rows, 1)  # more than one a row only in lists
+        if values > 1 and column.num_values > max(MOST_VALUES, 100 * column.total_uncompressed_size):
+            raise HarnessError(
+                f"{path}: the column {column.path_in_schema!r} has {column.num_values:,} values in "
+                f"{column.total_uncompressed_size:,} bytes; expected at most {MOST_VALUES:,} of so few bytes"
+            )
+        width = 8
+        coded = any("DICTIONARY" in encoding for encoding in column.encodings)
+        if coded and size * values * column.total_uncompressed_size > BYTES:  # no value is longer than that
+            width = _longest(path, group, column.path_in_schema)
+        size = min(size, max(1, int(BYTES / max(values * width, 1))))
+    return size
+
+
+def _longest(path: Path, group: int, column: str) -> int:
+    """Bytes of the longest value in a column's dictionary, which comes with its first rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, read_dictionary=[column]) as file:
+        values = next(file.iter_batches(1, [group], [column])).column(0)
+        while not pa.types.is_dictionary(values.type):
+            if pa.types.is_struct(values.type):
+                values = values.field(0)  # of the columns only this one was read
+            elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+                values = values.values
+            else:
+                return 8  # numbers
+        longest = pc.max(pc.binary_length(values.dictionary)).as_py()
+        return max(int(longest or 0), 8)

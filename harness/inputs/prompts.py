@@ -1,0 +1,124 @@
+"""A prompt: a Jinja template over the example's fields, with a few worked examples drawn for each.
+
+The fields are `id`, `source` and every field of the metadata, by name; the references are not among them. With
+`few_shot.path`, a file of examples, `{{ few_shot }}` is the text of `count` of them, each written by
+`few_shot.template` over its own fields (`references` too). They are drawn for each example anew, from the seed and the
+example's id: the same whatever else is in the data, and no score hangs on one lucky draw. An example is never shown
+itself, nor another with its source.
+
+>>> Prompt("Translate: {{ source }}")(Example("1", "der Hund", ()))
+'Translate: der Hund'
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.inputs import files
+from harness.inputs.templates import (
+    EndlessTemplate,
+    MissingField,
+    NullField,
+    Template,
+    TemplateFault,
+    UnsafeTemplate,
+    mentioned,
+)
+from harness.types import Example, HarnessError
+
+FEW_SHOT: dict[str, Any] = {"path": None, "count": 3, "seed": 0, "template": "{{ source }}\n{{ references[0] }}\n\n"}
+
+
+class Prompt:
+    def __init__(self, template: str, few_shot: Mapping[str, Any] | None = None, place: str = "system") -> None:
+        """`place`: the config that has the options, for messages."""
+        self.template, self.place = template, place
+        unknown = [name for name in few_shot or {} if name not in FEW_SHOT]
+        if unknown:
+            raise HarnessError(
+                f"{place}.few_shot.{unknown[0]} is not an option; {place}.few_shot has: {', '.join(FEW_SHOT)}"
+            )
+        self.few_shot = {**FEW_SHOT, **(few_shot or {})}
+        if not isinstance(self.few_shot["count"], int) or self.few_shot["count"] < 1:
+            raise HarnessError(f"{place}.few_shot.count={self.few_shot['count']}; expected a whole number, at least 1")
+
+    def __call__(self, example: Example) -> str:
+        """What the system is asked about the example."""
+        template = self._compiled
+        fields = {**example.metadata, "id": example.id, "source": example.source}
+        if self._shown is not None:
+            fields["few_shot"] = self._draw(example)
+        return self._render(template, "prompt", fields, f"in example {example.id!r}")
+
+    def _draw(self, example: Example) -> str:
+        pool, count = self._shown or [], self.few_shot["count"]
+        order = generator(self.few_shot["seed"], example.id).permutation(len(pool))
+        drawn = list(itertools.islice((pool[i] for i in order if _differs(pool[i], example)), count))
+        if len(drawn) < count:
+            raise HarnessError(
+                f"{self.few_shot['path']} has {len(drawn)} examples other than {example.id!r}; "
+                f"expected at least {count} ({self.place}.few_shot.count)"
+            )
+        where = f"in {self.few_shot['path']}"
+        return "".join(self._render(self._shot, "few_shot.template", row, where) for row in drawn)
+
+    @cached_property
+    def _shown(self) -> list[dict[str, Any]] | None:
+        """The examples to draw from; None where none are wanted."""
+        if self.few_shot["path"] is None:
+            return None
+        if "few_shot" not in mentioned(self.template):
+            raise HarnessError(
+                f"{self.place}.prompt does not show the examples of {self.place}.few_shot.path; "
+                "expected {{ few_shot }} where they go"
+            )
+        rows = files.read_rows(self.few_shot["path"], f"a file of examples ({self.place}.few_shot.path)")
+        return [{**row, "references": _listed(row.get("references"))} for _, row in rows]
+
+    @cached_property
+    def _compiled(self) -> Template:
+        return self._template(self.template, "prompt")
+
+    @cached_property
+    def _shot(self) -> Template:
+        return self._template(self.few_shot["template"], "few_shot.template")
+
+    def _template(self, text: str, option: str) -> Template:
+        try:
+            return Template(text)
+        except TemplateFault as error:
+            raise HarnessError(f"{self.place}.{option} is not a Jinja template: {error}") from None
+
+    def _render(self, template: Template, option: str, fields: Mapping[str, Any], where: str) -> str:
+        try:
+            return template(fields)
+        except TemplateFault as error:
+            expected = "what can be computed for every example"
+            if isinstance(error, NullField):
+                expected = "a text, or {{ field or '' }}"
+            elif isinstance(error, EndlessTemplate):
+                expected = "a template that ends, and a text of a size that a model can read"
+            elif isinstance(error, MissingField):
+                names = sorted(fields, key=lambda name: (name not in ("id", "source"), name))
+                expected = f"one of: {', '.join(names)}"
+            elif isinstance(error, UnsafeTemplate):
+                expected = "fields only, with Jinja's filters and tests"
+            raise HarnessError(f"{self.place}.{option}: {error} {where}; expected {expected}") from None
+
+
+def generator(*parts: Any) -> np.random.Generator:
+    """Randomness that belongs to these values and to nothing else."""
+    return np.random.default_rng(int(files.digest(parts), 16))
+
+
+def _differs(row: Mapping[str, Any], example: Example) -> bool:
+    return str(row.get("id", "")) != example.id and (example.source is None or row.get("source") != example.source)
+
+
+def _listed(references: Any) -> list[Any]:
+    return references if isinstance(references, list) else [] if references is None else [references]

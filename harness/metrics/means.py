@@ -1,0 +1,25 @@
+"""The two formulas that many metrics share: a mean over examples, and the harmonic mean of precision and recall.
+
+>>> means(np.array([1.5, 0.5, 2.0])).tolist()
+[0.75, 0.25]
+>>> harmonic(np.array([0.5, 0.0]), np.array([1.0, 0.0])).round(4).tolist()
+[0.6667, 0.0]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.types import Array
+
+
+def means(sums: Array) -> Array:
+    """(..., k) to (..., k - 1): each sum over the last one, which counts the examples; NaN where there are none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return sums[..., :-1] / sums[..., -1:]
+
+
+def harmonic(precision: Array, recall: Array) -> Array:
+    """F1, 0 where both are 0."""
+    total = precision + recall
+    return np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)

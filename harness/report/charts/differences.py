@@ -1,0 +1,132 @@
+"""How single examples differ between a system and the one it is measured against: a histogram for each system and
+score, wins, ties and losses by colour, zero dashed and the mean a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from harness.report.charts.scales import SIGNED
+from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, number
+
+LEAST = 140
+"""Width of a panel."""
+OUTCOMES = {"won": BETTER, "tied": NEUTRAL, "lost": WORSE}
+
+
+@dataclass(frozen=True)
+class Bar:
+    low: float
+    high: float
+    outcome: str
+    share: float
+    below: float
+    """Share that it stands on."""
+    count: int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One system by one score."""
+
+    system: str
+    score: str
+    bars: Sequence[Bar]
+    reach: float
+    """The scale goes from minus this to plus this."""
+    mean: float
+    digits: int
+    """After the point."""
+    won: float
+    tied: float
+    lost: float
+
+
+def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
+    """A panel for each system and score: one row per system where all scores fit side by side, else per score."""
+    systems, scores = list(dict.fromkeys(p.system for p in panels)), list(dict.fromkeys(p.score for p in panels))
+    most = max(1, int(width // LEAST))
+    rows = len(scores) <= most or len(systems) > most
+    across = columns(len(scores if rows else systems), width, LEAST)
+    ranks = {id(p): (systems.index(p.system), scores.index(p.score)) for p in panels}
+    panels = sorted(panels, key=lambda panel: ranks[id(panel)] if rows else ranks[id(panel)][::-1])
+    size = (width - 46 * across) / across
+    tallest = {
+        panel.score: max(bar.below + bar.share for other in panels if other.score == panel.score for bar in other.bars)
+        for panel in panels
+    }
+    charts = [_panel(panel, tallest[panel.score], size) for panel in panels]
+    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+
+
+def _panel(panel: Panel, tallest: float, width: float) -> Any:
+    values = [
+        {
+            "low": bar.low,
+            "high": bar.high,
+            "from": bar.below,
+            "to": bar.below + bar.share,
+            "outcome": bar.outcome,
+            "range": f"{number(bar.low, panel.digits, True)} to {number(bar.high, panel.digits, True)}",
+            "count": bar.count,
+            "share": f"{bar.share:.1%}",
+        }
+        for bar in panel.bars
+    ]
+    tick, top = _tick(panel.reach), _tick(tallest, 0.92)
+    x = alt.X(
+        "low:Q",
+        title=f"difference in {panel.score}",
+        scale=alt.Scale(domain=[-panel.reach, panel.reach], nice=False),
+        axis=alt.Axis(grid=False, labelExpr=SIGNED, values=[-tick, 0, tick]),
+    )
+    y = alt.Y(
+        "from:Q",
+        title=None,
+        scale=alt.Scale(domain=[0, tallest]),
+        axis=alt.Axis(format="~%", values=[0, top / 2, top], domain=False, ticks=False),
+    )
+    domain = list(OUTCOMES)
+    colour = alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=list(OUTCOMES.values())))
+    bars = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_rect(opacity=0.85)
+        .encode(
+            x=x,
+            x2="high:Q",
+            y=y,
+            y2="to:Q",
+            color=colour,
+            tooltip=[
+                alt.Tooltip("range:N", title="difference"),
+                alt.Tooltip("outcome:N", title="outcome"),
+                alt.Tooltip("count:Q", title="examples"),
+                alt.Tooltip("share:N", title="share"),
+            ],
+        )
+    )
+    zero = alt.Chart(alt.InlineData(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
+    means = [{"low": panel.mean, "mean": number(panel.mean, panel.digits, True)}]
+    mean = (
+        alt.Chart(alt.InlineData(values=means))
+        .mark_rule(style="mean")
+        .encode(x="low:Q", tooltip=[alt.Tooltip("mean:N", title="mean difference")])
+    )
+    shares = f"won {panel.won:.0%}, tied {panel.tied:.0%}, lost {panel.lost:.0%}"
+    title = alt.Title(panel.system, subtitle=shares, fontSize=11, subtitleFontSize=10, offset=4)
+    return alt.layer(bars, zero, mean).properties(width=round(width), height=70, title=title)
+
+
+def _tick(reach: float, room: float = 0.8) -> float:
+    """The largest round number that leaves room for its label.
+
+    >>> _tick(0.34), _tick(28.0), _tick(100)
+    (0.2, 20.0, 50.0)
+    """
+    most = reach * room
+    power = 10.0 ** math.floor(math.log10(most))
+    return float(f"{max(step * power for step in (1, 2, 5) if step * power <= most):.6g}")

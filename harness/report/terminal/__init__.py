@@ -1,0 +1,1 @@
+"""Results in a terminal: scores, comparisons, lists of runs, learning curves, progress."""

@@ -1,0 +1,246 @@
+"""Comparisons, rankings, power and the best of many, as tables and sentences for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.inputs.choices import CORRECTIONS
+from harness.inputs.visible import in_line
+from harness.report.numbers import bounds, number
+from harness.report.terminal.layout import Columns, show
+from harness.report.terminal.summary import console
+from harness.types import Comparison, Comparisons
+
+FEW = 50
+"""Units below which the bootstrap test has more false alarms than stated: docs/statistics.md has the table."""
+MANY = 10
+"""More pairs than this are shown as a ranking only."""
+
+
+class Settings(Protocol):
+    """How the comparisons were made: what is shown of `harness.stats.options.ComparisonOptions`."""
+
+    @property
+    def level(self) -> float: ...
+    @property
+    def test(self) -> str: ...
+    @property
+    def correction(self) -> str: ...
+    @property
+    def alternative(self) -> str: ...
+    @property
+    def cross_check(self) -> bool:
+        """Whether the t-test and Wilcoxon's were asked for."""
+
+
+def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Settings) -> None:
+    """A table and a sentence for each pair of systems, then rankings and averages over data sets."""
+    out = console()
+    pairs = {(row.dataset, row.baseline, row.system) for row in rows}
+    for dataset, group in groupby(rows, key=lambda r: r.dataset):
+        on_it = list(group)
+        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, paired {options.test}", "bold"))
+        if len(pairs) <= MANY or not rankings:
+            _print_pairs(out, on_it, options)
+        _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset])
+        out.print()
+    if rows.macro:
+        out.print(Text(f"{in_line(rows.macro[0].dataset)}: each score's mean over them, paired {options.test}", "bold"))
+        _print_pairs(out, rows.macro, options)
+        out.print()
+    if len(pairs) > MANY and rankings:
+        hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
+        out.print(hint, style="dim")
+    if options.test == "bootstrap" and min(row.n for row in rows) < FEW:
+        hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
+        out.print(hint, style="dim")
+    unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
+    if options.cross_check and unchecked:
+        hint = (
+            f"No t-test and no Wilcoxon's for {listed(list(unchecked))}: they are for means over independent examples."
+        )
+        out.print(hint, style="dim")
+    apart = ", averages over data sets by themselves" if rows.macro and options.correction != "none" else ""
+    note = f"Intervals are unadjusted; p adj.: {adjusted(options.correction)}{apart}; verdicts follow it."
+    out.print(note, style="dim")
+
+
+def adjusted(correction: str, family: str = "all rows") -> str:
+    """How p-values are adjusted, in words."""
+    if correction == "none":
+        return CORRECTIONS[correction]
+    return f"{CORRECTIONS[correction]} over {family}" + (" (the share of false alarms)" if correction == "bh" else "")
+
+
+def _print_pairs(out: Console, rows: Sequence[Comparison], options: Settings) -> None:
+    for (system, baseline), group in groupby(rows, key=lambda r: (r.system, r.baseline)):
+        by_score = list(group)
+        out.print(Text(f"\n{in_line(system)} against {in_line(baseline)}", "bold"))
+        show(out, *_pair_layouts(by_score, options))
+        out.print(in_line(sentence(by_score, options.alternative)))
+
+
+def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Columns, Columns]:
+    """The comparisons of one pair of systems: one line per score, or two lines where that is too wide."""
+    checked = any(row.p_t is not None for row in rows)
+    bounds_head = f"{100 * options.level:g}% interval"
+    checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
+    wide = Columns(
+        ("score", "left"), ("difference", "point"), (bounds_head, "interval"), ("p", "right"), *checks,
+        ("p adj.", "right"), ("won/tied/lost %", "right"), ("verdict", "left"),
+    )  # fmt: skip
+    narrow = Columns(("score", "left"), ("diff.", "point"), (bounds_head, "interval"), ("verdict", "left"))
+    narrow.add_row("", "p", "p adj.", "won/tied/lost %", style="dim")
+    if checked:
+        narrow.add_row("", "p", "p", "t-test, Wilcoxon", style="dim")
+    for row in rows:
+        style = {"better": "green", "worse": "red"}.get(row.verdict, "")
+        difference = "n/a" if row.difference is None else f"{row.difference:+.{row.digits}f}"
+        ends = bounds(row.low, row.high, row.digits)
+        others = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
+        unclear = row.verdict == "not distinguishable" and options.alternative != "two-sided"
+        verdict = Text(f"not shown {options.alternative}" if unclear else row.verdict, style)
+        wide.add_row(row.score, difference, ends, _p(row.p_value), *others, _p(row.p_adjusted), _shares(row), verdict)
+        narrow.add_row(row.score, difference, ends, verdict)
+        narrow.add_row("", _p(row.p_value), _p(row.p_adjusted), _shares(row), style="dim")
+        if checked:
+            narrow.add_row("", *others, "", style="dim")
+    return wide, narrow
+
+
+def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
+    """For each score the range of ranks of each system, and letters shared by those that cannot be told apart; a table
+    a score where all of them are too wide."""
+    if not rankings:
+        return
+    ranks = [{rank.system: f"{_places(rank)} {rank.letters}" for rank in ranking.systems} for ranking in rankings]
+    names = [rank.system for rank in rankings[0].systems]
+    wide = Columns(("rank and group", "left"), *((ranking.score, "left") for ranking in rankings))
+    for name in names:
+        wide.add_row(name, *(cells.get(name, "") for cells in ranks))
+    out.print()
+    if wide.width <= out.width:
+        out.print(wide)
+    else:
+        for ranking, cells in zip(rankings, ranks, strict=True):
+            narrow = Columns(("rank and group", "left"), (ranking.score, "left"))
+            for rank in ranking.systems:
+                narrow.add_row(rank.system, cells[rank.system])
+            show(out, narrow)
+    out.print("Ranks that the tests leave open; systems that share a letter cannot be told apart.", style="dim")
+
+
+def _places(rank: Any) -> str:
+    return f"{rank.low}" if rank.low == rank.high else f"{rank.low}-{rank.high}"
+
+
+def _units(rows: Sequence[Comparison]) -> str:
+    counts = sorted({row.n for row in rows})
+    shown = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    excluded = max(row.excluded for row in rows)
+    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
+
+
+def _p(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.4f}"
+
+
+def _shares(row: Comparison) -> str:
+    shares = (row.won, row.tied, row.lost)
+    return "n/a" if None in shares else "/".join(f"{100 * (share or 0):.0f}" for share in shares)
+
+
+def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
+    """Who is better, in words.
+
+    One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
+    x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
+    the other direction, so there it is `A is not shown to be better than B; …`.
+    """
+    first = rows[0]
+    parts = []
+    for verdict in ("better", "worse"):
+        scores = [row.score for row in rows if row.verdict == verdict]
+        if scores:
+            parts.append(f"{verdict} than {first.baseline} on {listed(scores)}")
+    unclear = [row for row in rows if row.verdict == "not distinguishable"]
+    verdicts = f"{first.system} is {' and '.join(parts)}" if parts else ""
+    if not unclear:
+        return f"{verdicts}."
+    reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
+    limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
+    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
+    if more:
+        limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
+    one_sided = alternative != "two-sided"
+    if not parts:
+        apart = f"is not shown to be {alternative} than {first.baseline}"
+        tied = f"and {first.baseline} cannot be told apart"
+        return f"{first.system} {apart if one_sided else tied}; {limits}."
+    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
+    return f"{verdicts}; {rest} on the rest ({limits})."
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a, b and c`"""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def print_powers(rows: Sequence[Any], power: float) -> None:
+    """What comparisons can detect, one table per pair."""
+    out = console()
+    for (dataset, baseline, system), group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
+        pair = list(group)
+        out.print(
+            Text(f"{in_line(f'{dataset}: {system} against {baseline}')}, n = {pair[0].n:,} {pair[0].unit}", "bold")
+        )
+        shown = Columns(
+            ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
+            ("power for it", "right"), ("n for it", "right"),
+        )  # fmt: skip
+        for row in pair:
+            values = (number(x, row.digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
+            shown.add_row(row.score, *values, f"{row.power:.0%}", "n/a" if row.needed is None else f"{row.needed:,}")
+        show(out, shown)
+        out.print()
+    out.print(f"Smallest detectable and n: with a chance of {power:.0%}, in a single test.", style="dim")
+
+
+def print_best(rows: Sequence[Any]) -> None:
+    """The best of several runs, as it stands and corrected for the choice."""
+    out = console()
+    for dataset, group in groupby(rows, key=lambda r: r.dataset):
+        winners = list(group)
+        first = winners[0]
+        out.print(Text(f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}", "bold"))
+        bounds_head = f"{100 * first.level:g}% interval"
+        shown = Columns(
+            ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds_head, "interval"),
+            ("corrected", "point"), (bounds_head, "interval"), ("chosen again", "right"),
+        )  # fmt: skip
+        narrow = Columns(
+            ("score", "left"), ("best", "left"), ("estimate", "point"), (bounds_head, "interval"),
+            ("chosen again", "right"),
+        )  # fmt: skip
+        for row in winners:
+            pairs = ((row.estimate, row.low, row.high), (row.corrected, row.corrected_low, row.corrected_high))
+            cells = [
+                cell
+                for estimate, low, high in pairs
+                for cell in (number(estimate, row.digits), bounds(low, high, row.digits))
+            ]
+            shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
+            narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")
+            narrow.add_row("", "  corrected", *cells[2:], "")
+        show(out, shown, narrow)
+        out.print()
+    out.print(
+        "Corrected: minus what the best of so many gains by luck. Chosen again: the share of resamples in which the "
+        "same run wins.",
+        style="dim",
+    )

@@ -1,0 +1,141 @@
+"""The table of `harness runs`: one line per run where there is room, else two, else one line per field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from harness.inputs.visible import in_line
+from harness.report.numbers import bounds, number
+from harness.report.terminal.layout import GAP, Columns
+from harness.report.terminal.summary import console, linked
+from harness.types import RunRecord, RunRecords
+from harness.types.nouns import DIGITS
+
+NAMED = 3
+"""So many of the folders that are not finished runs are named."""
+
+
+def print_runs(runs: RunRecords, scores: Sequence[str], more: Sequence[str], below: str) -> None:
+    """`scores`: those to show, all of them; where empty, those in `more` and as many of the common ones as fit."""
+    out = console()
+    if runs:
+        names = list(scores) or common(runs, more)
+        shown, left = _layout(runs, names, out.width, bool(scores))
+        out.print(shown, crop=False)
+        levels = {run.values[name]["level"] for run in runs for name in names if name in run.values}
+        notes = [f"{len(runs):,} {'run' if len(runs) == 1 else 'runs'}"]
+        notes += [f"{100 * levels.pop():g}% intervals"] if len(levels) == 1 else []
+        notes += [f"no room for {', '.join(left)} (--score NAME shows one)"] if left else []
+        out.print(", ".join(notes), style="dim")
+    elif runs.others:
+        subject = "the only finished run" if runs.others == 1 else f"none of the {runs.others:,} finished runs"
+        out.print(f"{subject} below {below} {'does not fit' if runs.others == 1 else 'fits'} the conditions")
+    else:
+        out.print(f"there is no finished run below {below}")
+    if runs.unfinished:
+        folders = [f"{path} ({reason})" for path, reason in runs.unfinished.items()]
+        rest = f" and {len(folders) - NAMED:,} more (--json lists them)" if len(folders) > NAMED else ""
+        count = (
+            "1 folder is not a finished run" if len(folders) == 1 else f"{len(folders):,} folders are not finished runs"
+        )
+        out.print(Text(in_line(f"{count}: {', '.join(folders[:NAMED])}{rest}"), "yellow"))
+
+
+def common(runs: Sequence[RunRecord], first: Sequence[str] = ()) -> list[str]:
+    """The headline scores that at least half of the runs have, after those of `first` that any has."""
+    count = Counter(name for run in runs for name in run.values)
+    often = [name for name, times in count.items() if "." not in name and 2 * times >= len(runs)]
+    return list(dict.fromkeys([*(name for name in first if name in count), *often]))
+
+
+def _layout(
+    runs: Sequence[RunRecord], names: Sequence[str], width: int, all_of_them: bool
+) -> tuple[Columns, Sequence[str]]:
+    """(the widest table that fits, the scores that it has no room for); one that was asked for is never left out."""
+    wide = _wide(runs, names)
+    if wide.width <= width:
+        return wide, ()
+    two_lines = _two_lines(runs, names)
+    widths = two_lines.widths
+    before, last = range(len(widths) - 1 - len(names)), len(widths) - 1
+    for n in [len(names)] if all_of_them else range(len(names), 0, -1):
+        kept = [*before, *range(len(before), len(before) + n), last]
+        if sum(widths[i] + GAP for i in kept) - GAP <= width:
+            return two_lines.keeping(kept), names[n:]
+    return _stackable(runs, names).stacked(width), ()
+
+
+def _wide(runs: Sequence[RunRecord], names: Sequence[str]) -> Columns:
+    failed = any(run.failed for run in runs)
+    shown = Columns(
+        ("name", "left"), ("data set", "left"), ("system", "left"), ("examples", "right"),
+        *([("failed", "right")] if failed else []),
+        *(column for name in names for column in ((name, "point"), ("", "interval"))),
+        ("ended", "left"), ("folder", "left"),
+    )  # fmt: skip
+    digits = _digits(runs, names)
+    for run in runs:
+        link = linked(str(run.path), run.path)
+        cells = [cell for name in names for cell in _cells(run, name, digits[name])]
+        counts = [f"{run.examples:,}", *([_failed(run)] if failed else [])]
+        shown.add_row(Text(run.name, link.style), run.dataset, run.system, *counts, *cells, _ended(run), link)
+    return shown
+
+
+def _two_lines(runs: Sequence[RunRecord], names: Sequence[str]) -> Columns:
+    """Below the name the folder's own name, below the data set the system, below a score its interval."""
+    shown = Columns(
+        ("run", "left"), ("data set", "left"), ("examples", "right"), *((name, "right") for name in names),
+        ("ended", "left"),
+    )  # fmt: skip
+    digits = _digits(runs, names)
+    for run in runs:
+        cells = [_cells(run, name, digits[name]) for name in names]
+        date, _, time = _ended(run).partition(" ")
+        link = linked(run.path.name, run.path, dim=True)
+        shown.add_row(run.name, run.dataset, f"{run.examples:,}", *(estimate for estimate, _ in cells), date)
+        failed = _failed(run) and Text(f"{_failed(run)} failed", "yellow")
+        shown.add_row(link, run.system, failed, *(ends for _, ends in cells), time, style="dim")
+    return shown
+
+
+def _stackable(runs: Sequence[RunRecord], names: Sequence[str]) -> Columns:
+    """One column per field, to be shown below each other."""
+    heads = ["data set", "system", "examples", "failed", *names, "ended", "folder"]
+    shown = Columns(("name", "left"), *((head, "left") for head in heads))
+    digits = _digits(runs, names)
+    for run in runs:
+        cells = [" ".join(_cells(run, name, digits[name])).strip() for name in names]
+        counts = (f"{run.examples:,}", _failed(run))
+        shown.add_row(run.name, run.dataset, run.system, *counts, *cells, _ended(run), linked(str(run.path), run.path))
+    return shown
+
+
+def _cells(run: RunRecord, name: str, digits: int) -> tuple[str, str]:
+    value = run.values.get(name)
+    if value is None:
+        return "", ""
+    ends = "" if value["low"] is None else bounds(value["low"], value["high"], digits)
+    return number(value["estimate"], digits), ends
+
+
+def _failed(run: RunRecord) -> str:
+    return f"{run.failed:,}" if run.failed else ""
+
+
+def _ended(run: RunRecord) -> str:
+    return run.ended.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _digits(runs: Sequence[RunRecord], names: Sequence[str]) -> dict[str, int]:
+    """One scale per column."""
+    known = {name: [_digits_in(run, name) for run in runs if name in run.values] for name in names}
+    return {name: min(digits, default=DIGITS) for name, digits in known.items()}
+
+
+def _digits_in(run: RunRecord, name: str) -> int:
+    """As `Score` has them; to make one of each score of ten thousand runs takes longer than all else."""
+    return int(run.values[name].get("digits", DIGITS))

@@ -1,0 +1,99 @@
+"""Where configs are, the key of a composed one, and the metrics that names and options stand for.
+
+Dataset, system, postprocess and metric are plug-ins: a Python file and a YAML that names it with `_target_`
+(harness/inputs/plugins.py). The keys of the top level, with what each decides, are in harness/types/settings.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.inputs import plugins
+from harness.inputs.files import digest
+from harness.masking import NOWHERE, Origins, keyed
+from harness.types import HarnessError, Metric, nearest
+from harness.types.settings import deciding
+
+UNKEYED = deciding("place", "manner")
+"""Parts of the config that do not change what is computed."""
+Choice = str | Mapping[str, Any] | Metric
+"""A metric as Python code names it: by name, `{name: options}`, or as an object with the Metric seam."""
+
+
+def conf_dir() -> Path:
+    """The configs: inside the package when installed from a wheel, beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"
+
+
+def key(resolved: Mapping[str, Any], origins: Origins = NOWHERE, received: bool = False) -> str:
+    """The config's key: runs of the same config find the same folder again. Secrets are not part of it.
+
+    `origins`: which values interpolations made of secrets.
+    `received`: the system is that of a run folder, which may name anything: nothing but this package is imported.
+    """
+    kept = {k: _keyed(v, received) if k == "system" else v for k, v in resolved.items() if k not in UNKEYED}
+    return digest(keyed(kept, origins))
+
+
+OWN_SYSTEM = re.compile(r"harness\.(systems|tracking)\.[a-z_]+\.[A-Za-z]+")
+
+
+def _keyed(system: Any, received: bool = False) -> Any:
+    """A system's options without those that say how its outputs are made, not what they are."""
+    if not isinstance(system, Mapping) or not isinstance(system.get("_target_"), str):
+        return system
+    if received and not OWN_SYSTEM.fullmatch(system["_target_"]):
+        return system
+    incidental = getattr(plugins.locate(system["_target_"], "system"), "incidental", ())
+    return {k: v for k, v in system.items() if k not in incidental}
+
+
+# ---------------------------------------------------------------- metrics by name
+
+
+def chosen_metrics(choices: Sequence[Choice] | Choice) -> dict[str, Metric]:
+    """The metrics that Python code asks for, by their names."""
+    metrics: dict[str, Metric] = {}
+    for choice in [choices] if isinstance(choices, str | Mapping | Metric) else choices:
+        if isinstance(choice, Metric):
+            metrics[choice.name] = choice
+            continue
+        specs = metric_specs(choice) if isinstance(choice, str) else _with_options(choice)
+        for name, spec in specs.items():
+            options = {k: v for k, v in spec.items() if k != "_target_"}
+            metrics[name] = plugins.build(spec["_target_"], options, f"metrics.{name}")
+    if not metrics:
+        raise HarnessError("metrics is empty; expected at least one metric")
+    return metrics
+
+
+def _with_options(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    specs = {}
+    for name, options in choice.items():
+        known = metric_specs(name)
+        if name not in known:
+            raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")
+        specs[name] = {**known[name], **(options or {})}
+    return specs
+
+
+def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, Any]]:
+    """The `{key: {_target_, options}}` of conf/metrics/NAME.yaml, suites followed."""
+    folder = folder or conf_dir() / "metrics"
+    path = folder / f"{name}.yaml"
+    if not path.exists():
+        known = sorted(p.stem for p in folder.glob("*.yaml"))
+        raise HarnessError(
+            f"the metric {name!r} is not known{nearest(name, known)}; expected one of {', '.join(known)}"
+        )
+    content = yaml.safe_load(path.read_text())
+    specs: dict[str, dict[str, Any]] = {}
+    for other in content.pop("defaults", []):
+        specs.update(metric_specs(other, folder))
+    return {**specs, **content}

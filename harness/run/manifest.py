@@ -1,0 +1,137 @@
+"""manifest.json: what made a run, and the key by which a finished run is found to be still the right one."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.inputs import files
+from harness.masking import masked
+from harness.run.job import Job
+from harness.store.shape import SCHEMA
+from harness.types import RunResult
+
+PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "numba", "nltk", "torch", "transformers")
+INDIFFERENT = ("pandas", "hydra-core", "mlflow")
+"""Those of them that no score depends on."""
+DECIDING = (
+    "compiled.py", "inputs/arrow.py", "metrics", "postprocess.py", "run/health.py", "run/scoring.py", "run/stopping.py",
+    "stats", "store/example_table.py", "store/folder.py", "types",
+)  # fmt: skip
+"""The code that decides what is in a result's files."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a run beside its result."""
+
+    examples: int
+    keys: Mapping[str, str | None]
+    """Of the config, the system and the result."""
+    digests: Mapping[str, str]
+    """Of the result's files."""
+    generation: Mapping[str, Any]
+    started: str
+    earlier: Mapping[str, Any] | None
+    """The manifest that was in the folder before."""
+
+
+def manifest(job: Job, result: RunResult, facts: Facts) -> dict[str, Any]:
+    """What made the run. MLflow runs of the folder's earlier results stay known."""
+    metrics = {name: {"signature": str(stats.signature), "key": stats.key} for name, stats in result.statistics.items()}
+    earlier, system = facts.earlier, job.system
+    unchanged = earlier is not None and earlier["metrics"] == metrics
+    return {
+        "schema": SCHEMA,
+        "name": result.name,
+        "key": facts.keys["config"],
+        "result": facts.keys["result"],
+        "files": dict(facts.digests),
+        "group": job.group,
+        "dataset": {
+            "name": result.dataset,
+            "key": result.dataset_key,
+            "cluster": result.cluster,
+            "strata": result.strata,
+            "examples": facts.examples,
+            "about": masked(dict(job.dataset.about())),
+        },
+        "system": {
+            "name": result.system,
+            "key": facts.keys["system"],
+            "repeats": system.repeats,
+            "about": masked(dict(system.about())),
+            "step": system.step,
+            "series": system.series,
+        },
+        "metrics": metrics,
+        "health": result.health,
+        "stopped": result.stopped,
+        "generation": dict(facts.generation),
+        "seed": job.config["stats"]["seed"],
+        "harness": harness.__version__,
+        "packages": packages(),
+        "python": platform.python_version(),
+        "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
+        "git": _git(),
+        "started": facts.started,
+        "ended": now(),
+        "mlflow": earlier["mlflow"] if earlier is not None and unchanged else None,
+        "mlflow_run_ids": earlier["mlflow_run_ids"] if earlier is not None else [],
+        "config": dict(job.config),
+    }
+
+
+@cache
+def packages() -> dict[str, str]:
+    return {name: number for name in PACKAGES if (number := _version(name))}
+
+
+@cache
+def code(package: Path = Path(__file__).parents[1]) -> str:
+    """Hash of the code that decides results: an edit of it computes them again, an edit of a page or a command does
+    not. What a system gives and what is read have keys of their own."""
+    deciding = (path for place in DECIDING for path in _modules(package / place))
+    return files.digest([[str(path.relative_to(package)), files.file_digest(path)] for path in deciding])
+
+
+def _modules(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def deciding_packages() -> dict[str, str]:
+    """The versions of those packages that scores or the bytes of their files depend on."""
+    return {name: number for name, number in packages().items() if name not in INDIFFERENT}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _git() -> dict[str, Any] | None:
+    """The commit of the folder the command was called in, and whether its tracked files were changed."""
+
+    def ask(*arguments: str) -> str:
+        asked = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=10, check=True)
+        return asked.stdout.strip()
+
+    try:
+        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain", "-uno"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

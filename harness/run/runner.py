@@ -1,0 +1,139 @@
+"""The flow of one evaluation: read, generate, postprocess, score, estimate, write, log.
+
+Outputs are generated once (generation.py). Rows of statistics are reused where nothing that they depend on changed, and
+a finished run of which nothing changed at all is read back instead of computed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from harness.inputs import files
+from harness.inputs.plugins import source as source_of
+from harness.run import generation, manifest, reading
+from harness.run.generation import Source
+from harness.run.job import Job, check_same_config
+from harness.run.logging import logged
+from harness.run.manifest import Facts
+from harness.run.reading import Data
+from harness.run.scoring import Answers, Scorer, Subject, score
+from harness.run.stopping import Stopped, allowing_for, until_known
+from harness.store import finished
+from harness.store import folder as store
+from harness.store.arrays import ArrayStore
+from harness.store.places import SHARED
+from harness.types import Array, Example, Progress, RunResult
+
+log = logging.getLogger(__name__)
+CHANGED = "the data changed since the last run of this config; its result in %s is replaced"
+
+
+def run(job: Job, progress: Progress) -> RunResult:
+    """Evaluates one system on one data set and leaves a run folder."""
+    started = manifest.now()
+    data, scorer = prepared(job, progress)
+    with store.opened(job.folder):
+        earlier = finished.read_manifest(job.folder)
+        check_same_config(job, earlier)
+        if job.source is not None:
+            store.copy_journal(job.source, job.folder)
+        source = Source.of(job)
+        data, answers, stopped = answered(data, scorer, source, progress)
+        subject = _subject(job, data)
+        key = _result_key(subject, answers, scorer, job)
+        stored = finished.unchanged(job.folder, earlier, key, scorer.metrics)
+        if earlier and stored:
+            result, contents, digests = stored, {}, earlier["files"]
+        else:
+            result = scored(subject, answers, scorer, job, progress)
+            result = allowing_for(stopped, result) if stopped else result
+            contents = store.contents(result, job.specs)
+            digests = {name: files.bytes_digest(content) for name, content in contents.items()}
+            if earlier and earlier["dataset"]["key"] != subject.dataset_key:
+                log.warning(CHANGED, job.folder)
+        keys = {"config": job.key, "system": source.identity, "result": key}
+        facts = Facts(len(data.examples), keys, digests, _generation(source, answers), started, earlier)
+        result = replace(result, manifest=manifest.manifest(job, result, facts))
+        store.write(job.folder, contents, _yaml(job.config), result.manifest)
+        with progress("logging", 0):
+            result = logged(job.tracker, result)
+    generation.check_failed(job, result)
+    return result
+
+
+def prepared(job: Job, progress: Progress) -> tuple[Data, Scorer]:
+    """The data, and the metrics for it, after all checks."""
+    data = reading.read(job, progress)
+    return data, Scorer.fit(job.metrics, data.examples, data.rows)
+
+
+def answered(data: Data, scorer: Scorer, source: Source, progress: Progress) -> tuple[Data, Answers, Stopped | None]:
+    """The outputs: of all the data or, where the run stops once its answer is known, of what that took."""
+    job, stopped = source.job, None
+    job.system.folder = job.folder
+    try:
+        if job.stop is not None:
+            data, stopped = _until_known(data, scorer, source, progress)
+        raw = source.outputs(data.rows, progress)
+    finally:
+        job.system.close()
+    original = job.original()
+    if original is not None and original.get("stopped"):
+        stopped = Stopped.of_stored(original["stopped"])
+    return data, Answers.of(data.rows, raw, job.postprocess), stopped
+
+
+def _until_known(data: Data, scorer: Scorer, source: Source, progress: Progress) -> tuple[Data, Stopped]:
+    """(what of the data was needed, how the run ended)."""
+    job, stop = source.job, source.job.stop
+    assert stop is not None
+    metric = stop.check(scorer.metrics, job.dataset.cluster, max(job.system.repeats, data.repeats))
+
+    def values(rows: Sequence[Example]) -> Array:
+        return scorer.values(stop.score, Answers.of(rows, source.outputs(rows, progress), job.postprocess))
+
+    needed, stopped = until_known(stop, data.rows, metric, job.stats, values)
+    return data.part(needed), stopped
+
+
+def scored(subject: Subject, answers: Answers, scorer: Scorer, job: Job, progress: Progress) -> RunResult:
+    """The result; rows that an earlier run has, of this folder or of the one that is scored again, are reused."""
+    for metric in scorer.metrics.values():
+        metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
+    reusable = {**(store.stored_rows(job.source) if job.source else {}), **store.stored_rows(job.folder)}
+    return score(subject, answers, scorer, job.stats, reusable, progress)
+
+
+def _subject(job: Job, data: Data) -> Subject:
+    original = job.original()
+    key = original["dataset"]["key"] if original else reading.dataset_key(data.examples)
+    return Subject(job.name, job.dataset.name, key, job.system.name, job.dataset.cluster, job.folder)
+
+
+def _result_key(subject: Subject, answers: Answers, scorer: Scorer, job: Job) -> str:
+    """Hash of all that decides the result: same key, same files."""
+    code = [manifest.code(), manifest.deciding_packages(), source_of(job.postprocess)]
+    names = [subject.name, subject.dataset, subject.cluster, subject.system]
+    outputs = [
+        [row.id, row.repeat, output.text, output.error, output.info.get("finish")]
+        for row, output in zip(answers.rows, answers.raw, strict=True)
+    ]
+    scorers = [scorer.identity(name) for name in scorer.metrics]
+    return files.digest([code, job.key, names, subject.dataset_key, outputs, scorers])
+
+
+def _generation(source: Source, answers: Answers) -> Mapping[str, Any]:
+    """What generating took; of a run that is scored again, what it took then."""
+    original = source.job.original()
+    if original is not None:
+        return original["generation"]  # type: ignore[no-any-return]
+    return generation.facts(source.journal.content, answers.raw, source.job.system.price)
+
+
+def _yaml(config: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)

@@ -1,0 +1,138 @@
+"""Which rows are drawn together: units, strata and repeats.
+
+>>> design = Design.of(4, clusters=["a", "a", "b", "c"], strata=["x", "x", "y", "x"])
+>>> design.units, design.members.tolist(), design.sizes.tolist()
+(3, [0, 0, 2, 1], [2, 1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.inputs.choices import SEED
+from harness.stats.units import Units, hashes, into_buckets
+from harness.types import HarnessError, RunResult
+
+Codes = NDArray[np.int64]
+Kept = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which rows are drawn together."""
+
+    members: Codes
+    """(n,) the unit of each row; units are numbered from 0, those of a stratum one after the other."""
+    sizes: Codes
+    """(strata,) how many units each stratum has."""
+    repeat: Codes
+    """(n,) the repeat of each row, numbered from 0."""
+    label: str
+    """What a unit is: `examples`, or `clusters by FIELD`."""
+    singles: Codes | None = None
+    """(n,) where units are buckets, the example or cluster of each row."""
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        clusters: Sequence[object] | None = None,
+        strata: Sequence[object] | None = None,
+        repeats: Sequence[int] | None = None,
+        ids: Sequence[object] | None = None,
+        label: str | None = None,
+    ) -> Design:
+        """The design of n rows; with repeats, rows of one id (or cluster) are one unit."""
+        repeat = np.zeros(n, dtype=np.int64) if repeats is None else np.asarray(repeats, dtype=np.int64)
+        units = clusters if clusters is not None else ids if repeat.any() else None
+        members = np.arange(n, dtype=np.int64) if units is None else codes(units)
+        sizes = np.array([members.max(initial=-1) + 1], dtype=np.int64)
+        if strata is not None and n:
+            members, sizes = _by_stratum(members, strata)
+        return cls(members, sizes, repeat, label or ("examples" if clusters is None else "clusters"))
+
+    @classmethod
+    def of_run(cls, run: RunResult, seed: int = SEED) -> Design:
+        """The design of a run's rows, by its cluster and strata fields and its repeats; buckets as its config says,
+        the same for the same seed."""
+        table = run.table
+        ids = table.column("id").to_pylist()
+        clusters = None if run.cluster is None else table.column(run.cluster).to_pylist()
+        design = cls.of(
+            len(ids),
+            clusters=clusters,
+            strata=None if run.strata is None else table.column(run.strata).to_pylist(),
+            repeats=table.column("repeat").to_pylist(),
+            ids=ids,
+            label=None if run.cluster is None else f"clusters by {run.cluster}",
+        )
+        stats = run.manifest.get("config", {}).get("stats") if run.manifest else None
+        return design.in_buckets(ids if clusters is None else clusters, Units.of_config(stats, seed))
+
+    def in_buckets(self, names: Sequence[object], units: Units) -> Design:
+        """The same rows with buckets for units, where there are too many of these; `names` (n,): of their units."""
+        if not units.bucketed(self.units):
+            return self
+        first = np.unique(self.members, return_index=True)[1].tolist()
+        keys = hashes([name if isinstance(name, str) else repr(name) for name in (names[i] for i in first)], units.seed)
+        bucket = into_buckets(self.sizes, keys, units.buckets)
+        filled, of_unit = np.unique(bucket, return_inverse=True)
+        stratum = np.searchsorted(np.cumsum(self.sizes), filled, side="right")
+        sizes = np.bincount(stratum, minlength=len(self.sizes))
+        return replace(self, members=of_unit[self.members], sizes=sizes, singles=self.members)
+
+    @property
+    def units(self) -> int:
+        return int(self.sizes.sum())
+
+    @property
+    def repeats(self) -> int:
+        return int(self.repeat.max(initial=0)) + 1
+
+    def kept(self, keep: Kept) -> Design:
+        """The design of the rows that are kept; units of which none is left are gone."""
+        if keep.all():
+            return self
+        left, members = np.unique(self.members[keep], return_inverse=True)
+        stratum = np.repeat(np.arange(len(self.sizes)), self.sizes)[left]
+        sizes = np.bincount(stratum, minlength=len(self.sizes))
+        singles = None if self.singles is None else self.singles[keep]
+        return replace(self, members=members, sizes=sizes[sizes > 0], repeat=self.repeat[keep], singles=singles)
+
+    def count(self, keep: Kept | None = None) -> int:
+        """How many examples or clusters there are, among the rows that are kept."""
+        singles = self.members if self.singles is None else self.singles
+        return len(np.unique(singles if keep is None else singles[keep]))
+
+    @property
+    def description(self) -> str:
+        """What is drawn, in words: `400 examples`, `42 clusters by thread`, `16384 buckets of 100000 examples`."""
+        single = f"{self.count() if self.singles is not None else self.units} {self.label}"
+        return single if self.singles is None else f"{self.units} buckets of {single}"
+
+
+def codes(values: Sequence[object]) -> Codes:
+    """Numbers for names in order of first appearance."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(repr(value), len(known)) for value in values], dtype=np.int64)
+
+
+def _by_stratum(members: Codes, strata: Sequence[object]) -> tuple[Codes, Codes]:
+    """(members numbered stratum by stratum, units of each stratum)."""
+    stratum = codes(strata)
+    of_unit = np.full(members.max() + 1, -1, dtype=np.int64)
+    of_unit[members] = stratum
+    torn = np.flatnonzero(of_unit[members] != stratum)
+    if len(torn):
+        raise HarnessError(
+            f"the cluster of row {torn[0] + 1} lies in two strata ({strata[torn[0]]!r} is one); "
+            "expected every cluster within one stratum"
+        )
+    order = np.argsort(of_unit, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[members], np.bincount(of_unit)

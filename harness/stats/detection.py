@@ -1,0 +1,101 @@
+"""What an experiment of this size can detect, and the size that detects a given difference.
+
+The standard error of a difference shrinks with the square root of the number of units, so that the error of one
+comparison tells of any other size. A difference counts as detected where a test at the level rejects.
+
+>>> round(smallest_detectable(0.5, level=0.95, power=0.8), 3)
+1.401
+>>> needed(n=1000, error=0.5, difference=1.0, level=0.95, power=0.8)
+1963
+>>> round(power_of(difference=1.401, error=0.5, level=0.95), 2)
+0.8
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from harness.types import Comparison, HarnessError
+
+POWER = 0.8
+NORMAL = NormalDist()
+
+
+def _threshold(level: float, sides: int) -> float:
+    """Standard errors beyond which a test rejects."""
+    return NORMAL.inv_cdf(1 - (1 - level) / sides)
+
+
+def smallest_detectable(error: float, level: float, power: float = POWER, sides: int = 2) -> float:
+    """The difference that the share `power` of such experiments would detect."""
+    return (_threshold(level, sides) + NORMAL.inv_cdf(power)) * error
+
+
+def needed(n: int, error: float, difference: float, level: float, power: float = POWER, sides: int = 2) -> int:
+    """Units needed to detect the difference with that power, from the error that n units have."""
+    return max(2, math.ceil(n * (smallest_detectable(error, level, power, sides) / abs(difference)) ** 2))
+
+
+def power_of(difference: float, error: float, level: float, sides: int = 2) -> float:
+    """The share of such experiments that would detect the difference."""
+    if error == 0:
+        return 1.0 if difference else 0.0
+    return NORMAL.cdf(abs(difference) / error - _threshold(level, sides))
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What a comparison of two systems by one score can detect."""
+
+    dataset: str
+    baseline: str
+    system: str
+    score: str
+    n: int
+    unit: str
+    standard_error: float
+    smallest_detectable: float
+    """With this n and the power asked for."""
+    difference: float
+    """The one asked about, or the one seen."""
+    power: float
+    """The share of such experiments that would detect it with this n."""
+    needed: int | None
+    """Units that would detect it with the power asked for; None for no difference."""
+    digits: int
+    """How many digits after the point differences in the score are shown with."""
+
+
+def powers(
+    rows: Sequence[Comparison], difference: float | None, level: float, power: float = POWER, sides: int = 2
+) -> list[Power]:
+    """For each comparison the power for a difference, by default the one that was seen."""
+    if not 0 < power < 1:
+        raise HarnessError(f"power={power}; expected a share between 0 and 1, such as 0.8")
+    if difference is not None and not difference:
+        raise HarnessError("difference=0; expected a difference to detect")
+    estimates = []
+    for row in rows:
+        if row.standard_error is None or row.difference is None:
+            continue
+        asked = abs(row.difference if difference is None else difference)
+        estimates.append(
+            Power(
+                row.dataset,
+                row.baseline,
+                row.system,
+                row.score,
+                row.n,
+                row.unit,
+                row.standard_error,
+                smallest_detectable(row.standard_error, level, power, sides),
+                asked,
+                power_of(asked, row.standard_error, level, sides),
+                needed(row.n, row.standard_error, asked, level, power, sides) if asked else None,
+                row.digits,
+            )
+        )
+    return estimates

@@ -1,0 +1,95 @@
+"""How scores get their intervals, and how systems are compared: one record each, checked in one place.
+
+Nothing heavy is imported here.
+
+>>> ComparisonOptions(correction="bonferroni").check()
+Traceback (most recent call last):
+harness.types.errors.HarnessError: correction=bonferroni; expected one of max-t, holm, bh, none
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.inputs.choices import (
+    ALTERNATIVES,
+    BUCKETS,
+    CORRECTION,
+    CORRECTIONS,
+    DIFFERENCE_METHODS,
+    LEVEL,
+    METHODS,
+    RESAMPLES,
+    SEED,
+    TESTS,
+)
+from harness.stats.units import Units
+from harness.types import Array, HarnessError, check_choice
+
+
+@dataclass(frozen=True)
+class Options:
+    """How scores get their intervals: the `stats` group of the config."""
+
+    resamples: int = RESAMPLES
+    level: float = LEVEL
+    method: str = "percentile"
+    seed: int = SEED
+    strata: str | None = None
+    units: str = "auto"
+    """What is drawn: `examples` (or clusters), `buckets` of them, or buckets where there are very many."""
+    buckets: int = BUCKETS
+
+    @property
+    def drawn(self) -> Units:
+        return Units(self.units, self.buckets, self.seed)
+
+    def check(self) -> None:
+        check_choice("method", self.method, METHODS)
+        self.drawn.check()
+        if not 0 < self.level < 1:
+            raise HarnessError(f"level={self.level}; expected a share between 0 and 1, such as 0.95")
+        if self.resamples < 0 or self.resamples == 1:
+            raise HarnessError(f"resamples={self.resamples}; expected 2 or more, or 0 for scores without intervals")
+        if self.seed < 0:
+            raise HarnessError(f"seed={self.seed}; expected 0 or more")
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """How systems are compared."""
+
+    test: str = "bootstrap"
+    resamples: int = RESAMPLES
+    level: float = LEVEL
+    seed: int = SEED
+    method: str = "percentile"
+    """Of the intervals of differences."""
+    alternative: str = "two-sided"
+    """`better` or `worse`: a one-sided test of the system against the baseline."""
+    correction: str = CORRECTION
+    scores: tuple[str, ...] | None = None
+    """The headline scores of the family; all where None."""
+    cross_check: bool = False
+    """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
+
+    def check(self) -> None:
+        Options(resamples=self.resamples, level=self.level, seed=self.seed).check()
+        check_choice("test", self.test, TESTS)
+        check_choice("method", self.method, DIFFERENCE_METHODS)
+        check_choice("alternative", self.alternative, ALTERNATIVES)
+        check_choice("correction", self.correction, CORRECTIONS)
+        if self.resamples == 0:
+            raise HarnessError("resamples=0; expected 2 or more for a comparison")
+
+    @property
+    def sides(self) -> int:
+        return 2 if self.alternative == "two-sided" else 1
+
+    def statistic(self, differences: Array, higher_is_better: bool) -> Array:
+        """What speaks against the null hypothesis, from differences of any shape."""
+        if self.alternative == "two-sided":
+            return np.abs(differences)
+        return differences if (self.alternative == "better") == higher_is_better else -differences

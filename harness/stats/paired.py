@@ -1,0 +1,155 @@
+"""What the comparisons of systems on one data set share: of each system's rows the estimates, the replicates, and the
+sums of what randomisation swaps.
+
+Rows that are missing in either of two systems are left out of both, so a system has as many samples as it has ways to
+be paired; each is drawn once, on counts that all share, for all pairs that it is in. Of these only the scores that are
+tested are kept, and in a bounded part of memory; the sums are gone once they are scored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.stats.design import Design, Kept
+from harness.stats.options import ComparisonOptions
+from harness.stats.resampling import (
+    Draws,
+    Sample,
+    portions,
+    quiet_single_thread,
+    replicates,
+    resampled,
+    shared,
+    swapped_all,
+)
+from harness.stats.spilled import Spilled
+from harness.types import Advance, Array, HarnessError, Metric, RunResult
+
+Key = tuple[int, bytes]
+"""(statistics, which of their rows are kept)."""
+SAMPLES = 32
+"""That are kept: what is asked for next is often of one of the last pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two systems on one metric and the same units."""
+
+    baseline: RunResult
+    system: RunResult
+    name: str
+    before: Key
+    after: Key
+    n: int
+    excluded: int
+
+    @property
+    def metric(self) -> Metric:
+        return self.system.statistics[self.name].metric
+
+
+class Paired:
+    def __init__(
+        self, group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, purpose: str, advance: Advance
+    ) -> None:
+        self.design, self.options, self.purpose = Design.of_run(group[0][0], options.seed), options, purpose
+        self.swaps = Draws(self.design, options.resamples, options.seed, f"{purpose} swaps", flips=True)
+        units = self.design.units
+        self.exact = options.test == "randomization" and units < 63 and 2**units <= options.resamples
+        self._statistics = {id(scored): scored for pair in group for run in pair for scored in run.statistics.values()}
+        self._complete = {key: statistics.scored for key, statistics in self._statistics.items()}
+        self._partners: dict[Key, tuple[int, int]] = {}
+        """Two systems that leave these rows."""
+        self._units: dict[bytes, tuple[int, int]] = {}
+        """(units that are left, rows that are not) of each way to leave rows out."""
+        self._samples: dict[Key, Sample] = {}
+        self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
+        self._estimates: dict[Key, Array] = {}
+        self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
+        self._draw([key for key in self._partners if tested(self._statistics[key[0]].metric, options)], advance)
+
+    def _pair(self, baseline: RunResult, system: RunResult, name: str) -> Pair:
+        before, after = id(baseline.statistics[name]), id(system.statistics[name])
+        keep = self._complete[before] & self._complete[after]
+        which = b"" if keep.all() else hashlib.sha256(keep.tobytes()).digest()
+        if which not in self._units:
+            self._units[which] = self.design.count(keep), int((~keep).sum())
+        n, excluded = self._units[which]
+        if n < 2:
+            raise HarnessError(
+                f"{baseline.name} and {system.name} share {n} {self.design.label} with {name} scores; "
+                "expected at least 2 to compare"
+            )
+        for key in (before, after):
+            self._partners.setdefault((key, which), (before, after))
+        return Pair(baseline, system, name, (before, which), (after, which), n, excluded)
+
+    def _draw(self, keys: Sequence[Key], advance: Advance) -> None:
+        """Fills what is shared, as many samples at a time as fit into memory."""
+        options = self.options
+        widths = [self._statistics[key[0]].rows.shape[1] * self.design.repeats for key in keys]
+        parts = portions(widths, self.design.units, options.resamples)
+        for part, step in zip(parts, shared(advance, len(parts)), strict=True):
+            chosen = [keys[i] for i in part]
+            samples = [self._made(key) for key in chosen]
+            drawn = replicates(samples, options.resamples, options.seed, self.purpose, step)
+            marked = self._marks(samples) if options.test == "randomization" else []
+            with quiet_single_thread():
+                for key, sample, values in zip(chosen, samples, drawn, strict=True):
+                    self._replicates[key] = values[:, tested(sample.metric, options)].T
+                    self._estimates[key] = sample.estimate()
+            for key, sums in zip([k for k, s in zip(chosen, samples, strict=True) if s.summable], marked, strict=False):
+                self._marked[key] = sums
+        with quiet_single_thread():
+            for which in dict.fromkeys(key[0] for key in keys):
+                scored = self._statistics[which]
+                values = scored.metric.score_examples(scored.rows)
+                self._scored[which] = values[:, tested(scored.metric, options)].T
+
+    def _marks(self, samples: Sequence[Sample]) -> list[Array]:
+        """Sums (resamples, k) of the rows whose outputs are to be swapped, the same units for all systems."""
+        rows = [sample.rows for sample in samples if sample.summable]
+        return swapped_all(rows, self.design.units) if self.exact else resampled(rows, self.swaps)
+
+    def _made(self, key: Key) -> Sample:
+        statistics = self._statistics[key[0]]
+        return Sample(statistics.metric, statistics.whole, self.design, self._keep(key) if key[1] else None)
+
+    def _keep(self, key: Key) -> Kept:
+        first, second = self._partners[key]
+        return np.asarray(self._complete[first] & self._complete[second])
+
+    def sample(self, key: Key) -> Sample:
+        """The rows of a system in a pair."""
+        if key not in self._samples:
+            if len(self._samples) == SAMPLES:
+                self._samples.pop(next(iter(self._samples)))
+            self._samples[key] = self._made(key)
+        return self._samples[key]
+
+    def estimates(self, pair: Pair) -> tuple[Array, Array]:
+        """The scores (s,) of baseline and system."""
+        return self._estimates[pair.before], self._estimates[pair.after]
+
+    def differences(self, pair: Pair) -> Array:
+        """Replicates (resamples, tested) of the differences."""
+        return (self._replicates[pair.after] - self._replicates[pair.before]).T
+
+    def marked(self, pair: Pair) -> tuple[Array, Array]:
+        """Sums (resamples, k) of the rows of baseline and system that are to be swapped."""
+        return self._marked[pair.before], self._marked[pair.after]
+
+    def gains(self, pair: Pair) -> Array:
+        """What the system scores more than the baseline (rows that both have, tested), example by example."""
+        keep = self._keep(pair.after)
+        return (self._scored[pair.after[0]][:, keep] - self._scored[pair.before[0]][:, keep]).T
+
+
+def tested(metric: Metric, options: ComparisonOptions) -> list[int]:
+    """Which of a metric's scores are tested: its headline scores, or those of them that are asked for."""
+    names = enumerate(metric.score_names)
+    return [i for i, name in names if "." not in name and (options.scores is None or name in options.scores)]

@@ -1,0 +1,63 @@
+"""The nouns of the harness and the seams between its rooms.
+
+Everything flows one way: a `Dataset` yields `Example`s, a `System` turns them into `Output`s, a `Metric` turns outputs
+into rows of summable statistics, and a score is a function of the sum of rows. This module imports nothing local and
+nothing heavy, so that every room can import it and no room needs another.
+
+>>> import numpy as np
+>>> class Length(Metric):
+...     name, columns, score_names = "length", ("words", "count"), ("length",)
+...     def statistics(self, outputs, references, sources):
+...         return np.array([[len(text.split()), 1.0] for text in outputs])
+...     def score(self, sums):
+...         return sums[..., :1] / sums[..., 1:]
+>>> Length().score(Length().statistics(["a b", "c"], [], []).sum(0)).tolist()
+[1.5]
+"""
+
+from __future__ import annotations
+
+from harness.types.errors import HarnessError, check_choice, check_least, nearest
+from harness.types.gate import Gate, text_fault
+from harness.types.lists import Integers, Lists, Rows
+from harness.types.nouns import (
+    Advance,
+    Alignment,
+    Array,
+    Example,
+    Output,
+    Score,
+    Signature,
+    nothing,
+    titled,
+)
+from harness.types.results import (
+    Comparison,
+    Comparisons,
+    Figure,
+    Group,
+    RunRecord,
+    RunRecords,
+    RunResult,
+    Statistics,
+    Study,
+    Tracked,
+    Tracker,
+)
+from harness.types.seams import (
+    Arrays,
+    Cache,
+    Dataset,
+    Metric,
+    Progress,
+    Step,
+    System,
+    Systems,
+)
+
+__all__ = [
+    "Advance", "Alignment", "Array", "Arrays", "Cache", "Comparison", "Comparisons", "Dataset", "Example", "Figure",
+    "Gate", "Group", "HarnessError", "Integers", "Lists", "Metric", "Output", "Progress", "Rows", "RunRecord",
+    "RunRecords", "RunResult", "Score", "Signature", "Statistics", "Step", "Study", "System", "Systems", "Tracked",
+    "Tracker", "check_choice", "check_least", "nearest", "nothing", "text_fault", "titled",
+]  # fmt: skip

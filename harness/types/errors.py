@@ -1,0 +1,41 @@
+"""What a user can fix, said in one message: where, what was found, what was expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HarnessError(Exception):
+    """Something the user can fix. The message says where, what was found and what was expected."""
+
+
+def check_choice(option: str, value: object, choices: Iterable[str]) -> None:
+    """Refuses what is not among the choices.
+
+    >>> check_choice("cache", "some", ("auto", "none"))
+    Traceback (most recent call last):
+    ...
+    harness.types.errors.HarnessError: cache=some; expected one of auto, none
+    """
+    known = tuple(choices)
+    if value not in known:
+        raise HarnessError(f"{option}={value}; expected one of {', '.join(known)}")
+
+
+def check_least(option: str, value: float | None, least: float = 1) -> None:
+    """Refuses a number that is too small; None is one that was not given.
+
+    >>> check_least("limit", 0)
+    Traceback (most recent call last):
+    ...
+    harness.types.errors.HarnessError: limit=0; expected at least 1
+    """
+    if value is not None and value < least:
+        raise HarnessError(f"{option}={value}; expected at least {least}")
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """` (did you mean 'tokenize'?)`, or nothing where no name is near."""
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""

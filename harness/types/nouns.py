@@ -1,0 +1,148 @@
+"""What flows from room to room: examples, outputs, signatures, scores, rows of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Advance = Callable[[int], None]
+"""Told how much of a stage was just done, for the progress bar."""
+
+
+DIGITS = 4
+"""After the point, of a score whose scale nobody stated: too many rather than too few."""
+
+
+def titled(score: str, title: str | None = None) -> str:
+    """A score as papers print it: the title of its headline score, or its name, with the sub-score's part after it.
+
+    >>> titled("bleu.p1", "BLEU"), titled("my_score.part")
+    ('BLEU p1', 'my_score part')
+    """
+    head, _, part = score.partition(".")
+    return f"{title or head} {part}".rstrip()
+
+
+def nothing(n: int) -> None:
+    """An `Advance` that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One item of a data set."""
+
+    id: str
+    """Unique within the data set; outputs of different systems are paired by it."""
+    source: str | None
+    """What the system is given."""
+    references: tuple[str, ...]
+    """What people wrote; an empty string is an empty reference, no reference is an empty tuple."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Every other field of the data, kept for slices, clusters and reports."""
+    repeat: int = 0
+    """Which of several outputs for the same example is asked for; a system that samples takes its seed from it."""
+
+    def fields(self) -> dict[str, Any]:
+        """What a system may see, by name: never the references."""
+        return {**self.metadata, "id": self.id, "source": self.source}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a system gave for one example: a text, or an error, never both."""
+
+    text: str | None
+    error: str | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`,
+    `cost`."""
+
+    def __post_init__(self) -> None:
+        if (self.text is None) == (self.error is None):
+            raise ValueError("an output has either a text or an error")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a score is, in the manner of sacreBLEU: `definition|…|provenance`.
+
+    Runs whose definitions differ are not comparable; a different provenance is worth a warning only.
+    """
+
+    definition: Mapping[str, str]
+    provenance: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return "|".join(f"{k}:{v}" for k, v in {**self.definition, **self.provenance}.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score of a run with its interval. A value that cannot be computed is None and `note` says why."""
+
+    name: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    resamples: int
+    signature: str
+    higher_is_better: bool = True
+    note: str | None = None
+    """Why there is no value, or why the interval deserves no trust."""
+    low_error: float | None = None
+    high_error: float | None = None
+    """Monte Carlo standard errors of the bounds: how far another seed would move them."""
+    if_worst: float | None = None
+    if_best: float | None = None
+    """Where examples failed: the estimate had they given nothing, and had they given a reference."""
+    title: str = ""
+    """As papers print it, by the metric's own word; where nothing was said, from the name."""
+    digits: int = DIGITS
+    """How many digits after the point it is shown with, everywhere; 0 for counts."""
+    units: str = ""
+    """What was drawn for the interval: `400 examples`, `42 clusters by thread`, `16384 buckets of 100000 examples`."""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", titled(self.name))
+
+    @property
+    def headline(self) -> bool:
+        """Headline scores (bare names) are what comparisons test; sub-scores have a dot."""
+        return "." not in self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which tokens of an output and of one of its references a metric matched.
+
+    Each token goes with the most similar one of the other text. The sums of similarity times weight are the example's
+    precision (output) and recall (reference), before any rescaling.
+    """
+
+    reference: int
+    """Which of the example's references, from 0: the one whose score counted."""
+    output_tokens: tuple[str, ...]
+    """For people: the text that each token covers; special tokens, which weigh nothing, by their names."""
+    output_spans: tuple[tuple[int, int], ...]
+    """Where in the text: from, to, in characters (code points); (0, 0) for special tokens, and for all tokens of a
+    tokenizer that cannot say."""
+    output_matches: tuple[int, ...]
+    """The place of the most similar token among the reference's."""
+    output_similarity: tuple[float, ...]
+    """How similar the two are: the cosine of their vectors."""
+    output_weights: tuple[float, ...]
+    """Their sum is 1."""
+    reference_tokens: tuple[str, ...]
+    reference_spans: tuple[tuple[int, int], ...]
+    reference_matches: tuple[int, ...]
+    """The place of the most similar token among the output's."""
+    reference_similarity: tuple[float, ...]
+    reference_weights: tuple[float, ...]

@@ -1,0 +1,289 @@
+"""What evaluations and comparisons come to, in memory or read back from run folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.types.lists import Lists, Rows
+from harness.types.nouns import DIGITS, Array, Score, Signature
+from harness.types.seams import Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A metric's rows for one run, with the metric that can score them."""
+
+    metric: Metric
+    rows: Array
+    """(n, k), one row for each example in the data set's order; NaN throughout where there is nothing to score."""
+    signature: Signature
+    key: str
+    """Hash of all that the rows depend on: same key, same rows."""
+    lists: Mapping[str, Lists] = field(default_factory=dict)
+    """Those of `Metric.lists`, each of n examples; empty where there is nothing to score."""
+
+    @property
+    def whole(self) -> Rows:
+        """Numbers and lists together."""
+        return Rows(self.rows, self.lists)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """(n,) which examples have a row."""
+        return np.asarray(~np.isnan(self.rows).any(axis=1))
+
+    def taken(self, places: Sequence[int]) -> Statistics:
+        """The rows of these examples, in this order."""
+        some = self.whole[places]
+        return replace(self, rows=some.values, lists=some.lists)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One score of one system against a baseline on the same examples."""
+
+    dataset: str
+    baseline: str
+    system: str
+    score: str
+    n: int
+    """How many units were resampled."""
+    unit: str
+    """What was resampled: `examples`, or `clusters by FIELD` where the data has them."""
+    excluded: int
+    """Outputs left out because this one or the other system's failed."""
+    baseline_estimate: float | None
+    system_estimate: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    verdict: str
+    """`better`, `worse` or `not distinguishable`, by the adjusted p-value."""
+    smallest_detectable: float | None
+    """The difference that 80 % of such experiments would detect at this level."""
+    needed: int | None
+    """Units that would detect the difference seen with that power, were it the true one."""
+    standard_error: float | None
+    """Of the difference, from its bootstrap replicates."""
+    effect_size: float | None
+    """The difference over the standard deviation of a unit's contribution to it (Cohen's d for paired means)."""
+    won: float | None
+    tied: float | None
+    lost: float | None
+    """Shares of the examples on which the system was better, equal and worse; None where single ones have no score."""
+    p_t: float | None
+    p_wilcoxon: float | None
+    """For scores that are means over examples: the paired t-test and Wilcoxon's signed ranks, as a cross-check."""
+    higher_is_better: bool
+    digits: int = DIGITS
+    """How many digits after the point the score, and so its difference, is shown with."""
+
+
+class Comparisons(list[Comparison]):
+    """The comparisons, and beside them those of the average over data sets."""
+
+    macro: list[Comparison]
+    """Where all systems ran on several data sets: each score averaged over the data sets, a family of its own."""
+
+    def __init__(self, rows: Iterable[Comparison] = (), macro: Iterable[Comparison] = ()) -> None:
+        super().__init__(rows)
+        self.macro = list(macro)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished evaluation, in memory or read back from its folder."""
+
+    name: str
+    dataset: str
+    dataset_key: str
+    system: str
+    scores: dict[str, Score]
+    statistics: dict[str, Statistics]
+    load: Callable[[], pa.Table]
+    """Gives the rows of examples.parquet; called once, when they are first looked at."""
+    failed: int
+    """Rows without an output to score."""
+    cluster: str | None = None
+    """The metadata field that names the cluster of an example, where the data has clusters."""
+    strata: str | None = None
+    """The metadata field within whose values examples are resampled, where that was asked for."""
+    manifest: dict[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+    health: dict[str, Any] = field(default_factory=dict)
+    """What is odd about the outputs: shares of empty ones, loops and so on, as harness/run/health.py defines them."""
+    stopped: dict[str, Any] | None = None
+    """Where the run was to end once its answer is known: how it ended, as harness/run/stopping.py has it."""
+    untested: dict[str, str] = field(default_factory=dict)
+    """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
+    have no statistics here; what would run."""
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """One row for each (example, repeat): id, repeat, source, references, output, error, metadata, one
+        column per score."""
+        return self.load()
+
+    @cached_property
+    def examples(self) -> pd.DataFrame:
+        """The table for pandas, which takes long to import."""
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def columns(self, *names: str) -> pa.Table:
+        """Some columns of the table, which is not kept for them: of hundreds of runs that is much."""
+        table = self.__dict__.get("table")
+        return (self.load() if table is None else table).select(list(names))
+
+    def with_examples(self, examples: pd.DataFrame) -> RunResult:
+        """The run with these rows instead, say with another column to see scores by."""
+        import pyarrow as pa
+
+        table = pa.Table.from_pandas(examples, preserve_index=False)
+        return replace(self, load=lambda: table)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A finished run as its folder tells it, without its examples and statistics: one line of a list of runs."""
+
+    path: Path
+    """The run folder."""
+    name: str
+    dataset: str
+    system: str
+    experiment: str
+    examples: int
+    failed: int
+    started: datetime
+    ended: datetime
+    mlflow: Mapping[str, str] | None
+    """`run_id`, `uri` and `where` of its run in MLflow, where it was logged."""
+    values: Mapping[str, Mapping[str, Any]]
+    """The scores as scores.json has them; `scores` has them as `Score`s."""
+    manifest: Mapping[str, Any]
+
+    @property
+    def dataset_key(self) -> str:
+        return str(self.manifest["dataset"]["key"])
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The composed config, secrets masked."""
+        config: Mapping[str, Any] = self.manifest["config"]
+        return config
+
+    @cached_property
+    def scores(self) -> dict[str, Score]:
+        return {name: Score(name=name, **value) for name, value in self.values.items()}
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for `pandas.DataFrame(run.row() for run in harness.runs())`; bounds are named as in MLflow."""
+        names = ("name", "dataset", "system", "experiment", "examples", "failed", "started", "ended")
+        row = {name: getattr(self, name) for name in names}
+        for name, value in self.values.items():
+            bounds = {f"{name}/ci_low": value["low"], f"{name}/ci_high": value["high"]}
+            row |= {name: value["estimate"], **bounds}
+        return {**row, "folder": str(self.path)}
+
+
+class RunRecords(list[RunRecord]):
+    """Finished runs, and beside them the run folders that cannot be listed."""
+
+    unfinished: dict[Path, str]
+    """For each such folder what is wrong with it."""
+    others: int
+    """How many finished runs there are beside these: they do not fit the conditions, or are beyond the limit."""
+
+    def __init__(
+        self, rows: Iterable[RunRecord] = (), unfinished: Mapping[Path, str] | None = None, others: int = 0
+    ) -> None:
+        super().__init__(rows)
+        self.unfinished = dict(unfinished or {})
+        self.others = others
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs on the same data, their examples in one order."""
+
+    dataset: str
+    """Different for every group."""
+    runs: tuple[RunResult, ...]
+    """Of different names."""
+    baseline: RunResult | None = None
+    """The one of them that the others are measured against, where that was asked for."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs side by side with the tests between them: what tables, figures and reports are views of."""
+
+    groups: tuple[Group, ...]
+    labels: dict[str, str]
+    """For each run's name what it is called in a table: its system where that tells the runs on each data set apart."""
+    comparisons: Comparisons
+    """All pairs in each group of two or more, one family of tests."""
+    against: Comparisons
+    """Each run against the baseline, a family of its own; empty without a baseline."""
+    level: float
+    test: str
+    correction: str
+    resamples: int
+    seed: int
+    leaders: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    """By data set and score the names of the best run, first, and of all that no test tells apart from it; empty where
+    fewer than two runs were compared."""
+    average_leaders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By score the same of systems, from the averages over data sets."""
+
+    @property
+    def runs(self) -> list[RunResult]:
+        return [run for group in self.groups for run in group.runs]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One picture of a study."""
+
+    name: str
+    """Different for every figure of a study, fit for a file name: `forest-wmt22`."""
+    title: str
+    caption: str
+    """What it shows and how to read it, as plain text."""
+    chart: Any
+    """An altair chart without a theme; `.to_dict()` is its Vega-Lite spec with the data in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """Where a run was logged."""
+
+    run_id: str
+    uri: str
+    where: str
+    """For people: the page or the store."""
+    how: str = "logged"
+    """`logged`, `completed` where a part was missing, or `already there`."""
+
+
+class Tracker(Protocol):
+    """Logs a finished run folder; the folder stays the truth."""
+
+    experiment: str
+
+    def log(self, run: RunResult, group: str | None) -> Tracked | None: ...

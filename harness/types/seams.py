@@ -1,0 +1,298 @@
+"""The seams between rooms: what a data set, a system, a metric and a tracker must give."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from harness.types.errors import HarnessError, check_least
+from harness.types.lists import Integers, Rows
+from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
+
+
+class Dataset(ABC):
+    """A source of examples."""
+
+    name: str
+    """Short, for run names: the file's stem, the data set's name on a hub."""
+    cluster: str | None = None
+    """The metadata field by which examples belong together, or None."""
+
+    @abstractmethod
+    def examples(self) -> Iterator[Example]:
+        """The examples, as a stream in the data's order."""
+
+    def about(self) -> Mapping[str, str]:
+        """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
+        Asked for after the examples were read."""
+        return {}
+
+
+class System(ABC):
+    """A system under test. Subclasses give `name` and `generate`; the runner stores every output."""
+
+    name: str
+    stored: ClassVar[bool] = False
+    """True where outputs are read from a file of the user's own and need no journal and no cache."""
+    repeats: int = 1
+    """How many outputs each example gets, asked for with `Example.repeat` 0, 1, …"""
+    incidental: ClassVar[tuple[str, ...]] = ()
+    """Options that say how outputs are made (how many requests at once, how long to wait), never what they are: a run
+    with others of these is the same run, and resumes."""
+    sampled: bool = False
+    """True where the same call would give another output (sampling without a seed): never served from the cache of
+    other runs unless the user asks for it."""
+    price: Mapping[str, float] | None = None
+    """Of a million tokens, `input` and `output`, in any currency: what a run costs is said where it is given."""
+    batch_size: int = 64
+    """How many examples go together, unless `plan` knows better."""
+    folder: Path | None = None
+    """Set by the runner: the run folder, where a system may leave a log of its own."""
+    step: int | None = None
+    """The training step of a checkpoint; tracking draws scores by it."""
+    series: str | None = None
+    """The training run that the checkpoint belongs to: its steps make one curve."""
+
+    def key(self) -> str | None:
+        """Hash of everything that decides the outputs beside the example itself, or None where that cannot be known:
+        then outputs are reused within the run folder only."""
+        return None
+
+    def align(self, ids: Sequence[str]) -> None:  # noqa: B027  (only systems that read stored outputs care)
+        """Told the ids of the whole data set, before any limit, so that a file of other data can be refused."""
+
+    def expand(self, examples: Sequence[Example]) -> list[Example]:
+        """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
+        `key`. A baseline made from the data itself looks at them here, and may leave out references that it answers
+        with."""
+        check_least("system.repeats", self.repeats)
+        if self.repeats == 1:
+            return list(examples)
+        return [replace(example, repeat=r) for example in examples for r in range(self.repeats)]
+
+    def about(self) -> Mapping[str, str]:
+        """What the system is, for the manifest and as tags for tracking: the version of a model, where it came from."""
+        return {}
+
+    def seen(self, example: Example) -> Any:
+        """The part of an example that the system sees, as JSON: never the references it is scored against."""
+        return {"id": example.id, "source": example.source, "metadata": dict(example.metadata)}
+
+    def plan(self, examples: Sequence[Example]) -> list[list[int]]:
+        """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
+        n, size = len(examples), self.batch_size
+        return [list(range(i, min(i + size, n))) for i in range(0, n, size)]
+
+    def estimate(self, examples: Sequence[Example]) -> Mapping[str, int] | None:
+        """`input_tokens` and, where that can be known, `output_tokens` that these examples would take; for dry runs."""
+        return None
+
+    @abstractmethod
+    def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
+        """One output for each example of the batch, in its order."""
+
+    def stream(self, batch: Sequence[Example]) -> Iterator[Mapping[int, Output]]:
+        """The outputs of a batch by position, in groups as they become ready; each group is on disk before the next is
+        asked for. A system that works on many examples at once overrides it, so that none waits for the slowest."""
+        outputs = list(self.generate(batch))
+        if len(outputs) != len(batch):
+            raise HarnessError(
+                f"the system {self.name} gave {len(outputs)} outputs for a batch of {len(batch)}; "
+                "expected one harness.types.Output for each example"
+            )
+        for output in outputs:
+            if not isinstance(output, Output):
+                raise HarnessError(
+                    f"the system {self.name} gave an output of the type {type(output).__name__}; expected "
+                    "harness.types.Output"
+                )
+        yield dict(enumerate(outputs))
+
+    def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
+        """Nothing more is asked for: programs end, connections are closed."""
+
+
+class Systems(Protocol):
+    """Several systems under one config, each evaluated in a run of its own."""
+
+    name: str
+
+    def cells(self) -> list[dict[str, Any]]:
+        """A system's config for each of them, `_target_` and options."""
+
+
+class Metric(ABC):
+    """A metric: rows of summable statistics, and scores that are functions of their sum.
+
+    `score` and `score_examples` need NumPy only, so that stored rows can be scored anywhere. A score that is no
+    function of a sum overrides `score_weighted`; where numbers are not enough for it, `lists` names lists of whole
+    numbers that each example has beside them.
+    """
+
+    name: str
+    version: ClassVar[int] = 1
+    """Raised when the meaning of the rows changes."""
+    plain: ClassVar[tuple[str, ...]] = ()
+    """Options that name no code, no file and no model. A run folder may come from anyone: of the options in it only
+    these are followed, unless the caller names the others too."""
+    columns: tuple[str, ...]
+    """Names of the k statistics."""
+    lists: tuple[str, ...] = ()
+    """Names of the lists that each example has beside its k numbers, for `score_weighted`. A value must mean the same
+    in every example, system and process, such as a hash of a word: rows are stored, and rows of two systems mixed."""
+    jackknifed: bool = False
+    """True where an example that is drawn twice is not like two such examples (a repeated text adds no new word), so
+    that resamples say little of new data: intervals and tests then come from leaving out each example in turn."""
+    score_names: tuple[str, ...]
+    """Names of the s scores; those with a dot are sub-scores."""
+    higher_is_better: bool = True
+    needs_references: bool = True
+    averaged: bool = False
+    """True where every score of the corpus is the mean of its examples' scores."""
+    bounds: tuple[float, float] | None = None
+    """The range of an example's headline scores, where there is one and the scores are means."""
+    title: str | None = None
+    """What papers call its score; None: the score's name. Several headline scores: override `title_of`."""
+    digits: int | None = None
+    """After the point, wherever its scores are shown; None: 2 where `bounds` reach 100, else 4. Scores of several
+    scales: override `digits_of`."""
+    counts: tuple[str, ...] = ()
+    """Those of its scores that are whole numbers, such as lengths, shown with no digits after the point."""
+    aligns: bool = False
+    """True where `align` says which tokens were matched; reports then show them under the metric's title."""
+    context: str = ""
+    """Hash of what `fit` found: rows depend on it, though it is not part of the score's definition."""
+    arrays: Arrays | None = None
+    """Set by the runner: where a metric keeps what is dear to compute, such as embeddings."""
+    advance: Advance = staticmethod(nothing)
+    """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
+
+    def fit(self, references: Sequence[Sequence[str]]) -> Metric:
+        """The metric for the data set that has these references.
+
+        What the whole data set fixes before any row exists (NIST's information weights) is found here, once; it stays
+        fixed under resampling, and its hash is the `context` of the metric returned. Most metrics need nothing.
+        """
+        return self
+
+    @classmethod
+    def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> Metric | None:
+        """What scores the stored rows of these columns: made of the `plain` options alone, it imports and opens nothing
+        that a folder names. None where the score is a function of the user's own."""
+        return cls(**{option: value for option, value in options.items() if option in cls.plain})
+
+    @abstractmethod
+    def statistics(
+        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> Array | Rows:
+        """Rows (n, k), or `Rows` where there are lists; a row of NaN where an example cannot be scored."""
+
+    @abstractmethod
+    def score(self, sums: Array) -> Array:
+        """Scores (..., s) of summed statistics (..., k); NaN where undefined. A metric with `score_weighted` of its own
+        is asked for the scores of single examples alone."""
+
+    def score_examples(self, rows: Array) -> Array:
+        """Scores (n, s) of single examples from rows (n, k)."""
+        return self.score(rows)
+
+    def score_weighted(self, weights: Array, rows: Rows) -> Array:
+        """Scores (r, s) where example i counts `weights[:, i]` times, from 0 up; weights are (r, n). What is not
+        a function of a sum overrides this."""
+        return self.score(weights @ rows.values)
+
+    def score_left_out(self, rows: Rows, units: Integers, count: int) -> Array:
+        """Scores (count, s) without the examples of each unit in turn; `units` (n,) says which one each example is of.
+
+        By `score_weighted`, which takes its time: a metric may know a shorter way.
+        """
+        some = max(1, min(32, 2**22 // max(len(rows), 1)))
+        groups = [np.arange(start, min(start + some, count)) for start in range(0, count, some)]
+        weights = ((units != group[:, None]).astype(np.float64) for group in groups)
+        parts = [self.score_weighted(weight, rows) for weight in weights]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.score_names)))
+
+    def extremes(
+        self, references: Sequence[Sequence[str]], sources: Sequence[str | None]
+    ) -> tuple[Array | Rows, Array | Rows] | None:
+        """Rows (n, k) of the worst and the best that examples could have given, for those that failed: by default of
+        empty outputs and of first references. None where that cannot be said."""
+        if not self.needs_references:
+            return None
+        best = [texts[0] for texts in references]
+        return self.statistics([""] * len(best), references, sources), self.statistics(best, references, sources)
+
+    def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None] | None:
+        """For each example which tokens were matched, None where a text has none; None for metrics that match no
+        tokens. A metric that can has `aligns = True`; one that `fit` changes is fitted to the whole data set before."""
+        return None
+
+    def title_of(self, score: str) -> str:
+        """One of its scores as papers print it."""
+        return titled(score, self.title)
+
+    def digits_of(self, score: str) -> int:
+        """How many digits after the point one of its scores is shown with."""
+        if score in self.counts:
+            return 0
+        if self.digits is not None:
+            return self.digits
+        return 2 if self.bounds is not None and max(map(abs, self.bounds)) >= 100 else DIGITS
+
+    def definition(self) -> dict[str, str]:
+        """What decides what the score is: by default a hash of all that the constructor kept under a public name.
+
+        Override it to say it in words; never put a secret there.
+        """
+        own = {k: v for k, v in vars(self).items() if not k.startswith("_")}
+        kept = {
+            k: repr(v)
+            for k, v in own.items()
+            if k not in ("name", "columns", "score_names", "advance", "arrays", "context")
+        }
+        return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
+
+    def provenance(self) -> dict[str, str]:
+        """Package versions and the like."""
+        return {}
+
+    def signature(self, references: Sequence[Sequence[str]]) -> Signature:
+        """The signature on data with these references."""
+        counts = {len(r) for r in references}
+        number = str(next(iter(counts))) if len(counts) == 1 else "var"
+        refs = {"nrefs": number} if self.needs_references else {}
+        return Signature({**refs, **self.definition()}, self.provenance())
+
+
+class Arrays(Protocol):
+    """A content-addressed store of arrays' bytes that outlives a run; what is not there is computed again."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, bytes]: ...
+    def put(self, items: Mapping[str, bytes]) -> None: ...
+
+
+class Cache(Protocol):
+    """A content-addressed store of outputs that outlives a run; those of failed examples are not kept."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, Output]: ...
+    def put(self, outputs: Mapping[str, Output], system: str) -> None: ...
+
+
+class Progress(Protocol):
+    """A stage that can take over a second."""
+
+    def __call__(self, stage: str, total: int) -> Step: ...
+
+
+class Step(Protocol):
+    def __enter__(self) -> Step: ...
+    def __exit__(self, *exc: object) -> None: ...
+    def advance(self, n: int = 1) -> None: ...
+    def note(self, text: str) -> None:
+        """Shown beside the bar."""

@@ -1,0 +1,74 @@
+"""What differs between the configs of a sweep's runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from harness.analysis.sweeps import parameters
+
+
+def runs(*systems: dict[str, Any]) -> list[Any]:
+    return [
+        SimpleNamespace(
+            system=system.get("name", f"s{i}"),
+            manifest={"config": {"system": system, "postprocess": {"strip": False}, "name": f"n{i}", "group": str(i)}},
+        )
+        for i, system in enumerate(systems)
+    ]
+
+
+def test_only_what_decides_outputs_counts() -> None:
+    varied = parameters(
+        runs(
+            {"_target_": "A", "name": "a", "beams": 4, "few": {"count": 1}},
+            {"_target_": "A", "name": "b", "beams": 2, "few": {"count": 1}},
+        )
+    )
+    assert [(parameter.name, parameter.values, parameter.numeric, parameter.levels) for parameter in varied] == [
+        ("beams", (4, 2), True, [2, 4])
+    ]
+    assert parameters(runs({"_target_": "A", "name": "a"}, {"_target_": "A", "name": "b"})) == []
+
+
+def test_what_always_changes_together_is_one_and_the_number_stands_for_it() -> None:
+    varied = parameters(
+        runs(
+            {"model": "small", "size": 1, "t": 0},
+            {"model": "large", "size": 2, "t": 0},
+            {"model": "small", "size": 1, "t": 1},
+        )
+    )
+    assert [(parameter.name, parameter.also) for parameter in varied] == [("size", ("model",)), ("t", ())]
+
+
+def test_systems_of_different_kinds_are_a_parameter() -> None:
+    varied = parameters(
+        runs(
+            {"_target_": "A", "name": "a", "only": 1, "t": 0},
+            {"_target_": "B", "name": "b", "t": 1},
+            {"_target_": "A", "name": "a", "only": 2, "t": 1},
+        )
+    )
+    assert [(parameter.name, parameter.values) for parameter in varied] == [
+        ("system", ("a", "b", "a")),
+        ("t", (0, 1, 1)),
+    ]
+
+
+def test_values_that_are_no_numbers_or_texts() -> None:
+    varied = parameters(
+        runs(
+            {"stop": ["a"], "sample": True, "seed": None},
+            {"stop": [], "sample": False, "seed": 3},
+            {"stop": [], "sample": True, "seed": 3},
+        )
+    )
+    assert [(parameter.name, parameter.values) for parameter in varied] == [
+        ("stop", ('["a"]', "[]", "[]")),
+        ("sample", ("true", "false", "true")),
+    ]
+
+
+def test_runs_without_a_config_have_none() -> None:
+    assert parameters([SimpleNamespace(system="a", manifest={}), SimpleNamespace(system="b", manifest={})]) == []  # type: ignore[list-item]

@@ -1,0 +1,228 @@
+"""The commands as a person calls them, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.run.config import conf_dir
+from tests.made_up import write_run
+
+HEAVY = ("torch", "transformers", "datasets", "mlflow")
+
+
+def harness(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=cwd, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300,
+    )  # fmt: skip
+
+
+def imported_by(code: str, cwd: Path) -> set[str]:
+    code += "\nimport sys; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True)
+    return {line.split(".")[0] for line in done.stdout.splitlines()}
+
+
+def test_help_shows_what_a_person_would_type(tmp_path: Path) -> None:
+    shown = harness("--help", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl" in shown.stdout
+    run = harness("run", "--help", cwd=tmp_path)
+    assert run.returncode == 0
+    assert "harness run --multirun" in run.stdout
+    for group in ("dataset", "system", "metrics"):
+        choices = ", ".join(sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")))
+        assert f"{group}: {choices}" in run.stdout
+    assert list(tmp_path.iterdir()) == []
+    script = subprocess.run([Path(sys.executable).parent / "harness", "--help"], capture_output=True, text=True)
+    assert script.stdout == shown.stdout
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = "import harness.cli.main\ntry: harness.cli.main.main(['--help'])\nexcept SystemExit: pass"
+    assert not imported_by(code, tmp_path) & {*HEAVY, "numpy", "pandas", "hydra"}
+
+
+def test_config_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = "import harness.cli.main\ntry: harness.cli.main.main(['run', '--cfg', 'job'])\nexcept SystemExit: pass"
+    assert not imported_by(code, tmp_path) & {*HEAVY}
+
+
+def test_wrong_usage_is_2(tmp_path: Path) -> None:
+    for arguments in ((), ("nope",), ("compare",), ("run", "--nope"), ("compare", "a", "b", "--test", "magic")):
+        done = harness(*arguments, cwd=tmp_path)
+        assert done.returncode == 2, arguments
+        assert "usage:" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_what_is_no_override_is_wrong_usage_too(tmp_path: Path) -> None:
+    for word in ("foo", "name=é", "tracking.uri=sqlite:///x.db?a=b"):
+        done = harness("run", word, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"harness: {word} is not an override (")
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    for arguments in (("run", "dataset=file", "dataset.path=nope.jsonl"), ("compare", "a", "b")):
+        plain, debug = harness(*arguments, cwd=tmp_path), harness(*arguments, "--debug", cwd=tmp_path)
+        assert (plain.returncode, debug.returncode) == (1, 1)
+        assert len(plain.stderr.strip().splitlines()) == 1
+        assert plain.stderr.startswith("harness: ")
+        assert "Traceback" in debug.stderr
+    full = harness("run", "dataset=file", "dataset.path=nope.jsonl", cwd=tmp_path, HYDRA_FULL_ERROR="1")
+    assert "Traceback" in full.stderr
+
+
+LEXICAL = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=lexical", "tracking=none")
+
+
+def test_compare_of_stored_runs(files: Path) -> None:
+    for name in ("good", "bad"):
+        done = harness("run", *LEXICAL, f"system.path={name}.jsonl", cwd=files)
+        assert done.returncode == 0, done.stderr
+    compared = harness("compare", "dev-bad", "dev-good", cwd=files)
+    assert compared.returncode == 0, compared.stderr
+    assert "dev: n = 4 examples, paired bootstrap" in compared.stdout
+    assert "dev-good against dev-bad" in compared.stdout
+    judged = [
+        line.split() for line in compared.stdout.splitlines() if line.strip().endswith(("better", "distinguishable"))
+    ]
+    assert [words[0] for words in judged] == ["bleu", "rouge1", "rouge2", "rougeL", "rougeLsum"]
+    one_sided = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
+    answer = json.loads(one_sided.stdout)
+    assert {k: answer[k] for k in ("schema", "test", "correction", "level")} == {
+        "schema": 1, "test": "randomization", "correction": "max-t", "level": 0.95,
+    }  # fmt: skip
+    assert [row["score"] for row in answer["comparisons"]] == ["bleu", "rouge1", "rouge2", "rougeL", "rougeLsum"]
+    row = answer["comparisons"][0]
+    assert set(row) >= {
+        "dataset", "baseline", "system", "score", "n", "excluded", "difference", "low", "high", "p_value", "p_adjusted",
+        "verdict", "smallest_detectable",
+    }  # fmt: skip
+    assert (row["dataset"], row["baseline"], row["system"], row["n"]) == ("dev", "dev-bad", "dev-good", 4)
+    assert row["difference"] > 0
+    assert {row["alternative"] for row in [answer]} == {"two-sided"}
+    assert (answer["macro_average"], answer["rankings"]) == ([], [])
+    assert not imported_by(
+        "import harness.cli.main; harness.cli.main.main(['compare', 'dev-bad', 'dev-good', '--json'])", files
+    ) & {*HEAVY}  # fmt: skip
+
+
+def test_compare_refuses_with_one_message(files: Path) -> None:
+    assert harness("run", *LEXICAL, "system.path=good.jsonl", cwd=files).returncode == 0
+    assert harness("run", *LEXICAL, "system.path=bad.jsonl", "limit=3", "name=part", cwd=files).returncode == 0
+    assert (
+        harness(
+            "run", *LEXICAL, "system.path=bad.jsonl", "metrics.bleu.tokenize=char", "name=char", cwd=files
+        ).returncode
+        == 0
+    )
+    assert harness("run", *LEXICAL, "system.path=bad.jsonl", "name=copy", cwd=files).returncode == 0
+    for arguments, expected in (
+        (("dev-good", "part"), "dev-good and part are runs on different data"),
+        (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
+        (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
+        (("dev-good", "dev-good"), "the same run twice; expected at least 2"),
+        (
+            ("dev-good", "copy", "--score", "blue"),
+            "no run has the score 'blue' (did you mean 'bleu'?); expected one of bleu, rouge1",
+        ),
+        (("dev-good", "copy", "--level", "95"), "level=95.0; expected a share between 0 and 1"),
+    ):
+        done = harness("compare", *arguments, cwd=files)
+        assert done.returncode == 1
+        assert expected in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_power_and_best_of_stored_runs(files: Path) -> None:
+    for name in ("good", "bad"):
+        assert harness("run", *LEXICAL, f"system.path={name}.jsonl", cwd=files).returncode == 0
+    printed = harness("power", "dev-bad", "dev-good", "--difference", "5", "--score", "bleu", cwd=files)
+    assert printed.returncode == 0, printed.stderr
+    assert "dev: dev-good against dev-bad, n = 4 examples" in printed.stdout
+    refused = harness("power", "dev-bad", "dev-good", "--difference", "5", cwd=files)
+    assert refused.returncode == 1
+    assert "difference=5 for scores of 2 metrics (bleu, rouge), which need not be on one scale" in refused.stderr
+    assert "expected scores of one metric, such as --score bleu" in refused.stderr
+    asked = ("--difference", "5", "--score", "bleu", "--json")
+    answer = json.loads(harness("power", "dev-bad", "dev-good", *asked, cwd=files).stdout)
+    row = answer["rows"][0]
+    assert (row["score"], row["difference"], row["n"]) == ("bleu", 5, 4)
+    assert row["needed"] == pytest.approx(4 * (row["smallest_detectable"] / 5) ** 2, abs=1)
+    printed = harness("best", "dev-bad", "dev-good", cwd=files)
+    assert printed.returncode == 0, printed.stderr
+    assert "dev: the best of 2 runs, n = 4 examples" in printed.stdout
+    rows = json.loads(harness("best", "dev-bad", "dev-good", "--json", cwd=files).stdout)["rows"]
+    assert [(row["score"], row["system"]) for row in rows] == [
+        (score, "dev-good") for score in ("bleu", "rouge1", "rouge2", "rougeL", "rougeLsum")
+    ]
+
+
+def test_ui_without_a_store(tmp_path: Path) -> None:
+    done = harness("ui", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "runs/mlflow.db does not exist; expected the store of earlier runs" in done.stderr
+    remote = harness("ui", cwd=tmp_path, MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    assert remote.returncode == 0
+    assert "http://127.0.0.1:9" in remote.stdout
+
+
+def test_ui_opens_the_store_of_the_newest_run(tmp_path: Path) -> None:
+    for name, port in (("a", 9), ("c", 7), ("b", 8)):
+        uri = f"http://127.0.0.1:{port}"
+        write_run(
+            tmp_path / "runs" / name, name, ended=f"2026-03-0{10 - port}T10:00:00+00:00",
+            mlflow={"run_id": name, "uri": uri, "where": name},
+        )  # fmt: skip
+    assert "open http://127.0.0.1:7\n" in harness("ui", cwd=tmp_path).stdout
+    help_text = " ".join(harness("ui", "--help", cwd=tmp_path).stdout.split())
+    assert "MLFLOW_TRACKING_URI, else the store of the newest run below runs/, else runs/mlflow.db" in help_text
+
+
+@pytest.mark.parametrize("folder", ["runs/mine", "elsewhere/deep"])
+def test_output_dir_of_a_multirun_is_the_parent(files: Path, folder: str) -> None:
+    done = harness(
+        "run", *LEXICAL, "--multirun", "system.path=good.jsonl,bad.jsonl", f"output_dir={folder}", cwd=files
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name.rsplit("-", 1)[0] for path in (files / folder).iterdir())
+    assert names == ["dev-bad", "dev-good"]
+    assert "good" in done.stdout
+    assert "harness compare" in done.stdout
+    assert not list(files.rglob("multirun.yaml"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [("runs",), ("runs", "--json"), ("--version",)])
+def test_standard_output_that_cannot_be_written(tmp_path: Path, arguments: tuple[str, ...], buffered: str) -> None:
+    write_run(tmp_path / "runs" / "a", "a")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": buffered}, timeout=300,
+        )  # fmt: skip
+    assert done.stderr == "harness: standard output cannot be written (No space left on device)\n"
+    assert done.returncode == 1
+
+
+def test_the_error_of_a_file_is_not_that_of_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.cli import main
+
+    def full(arguments: list[str]) -> None:
+        print("so far")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(main, "_main", full)
+    with pytest.raises(OSError, match="No space left"):
+        main.main([])

@@ -1,0 +1,169 @@
+"""What a person reads: tables that do not fold when piped, sentences that say who is better, bars that stay quiet."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.report.terminal.comparisons import print_best, print_comparisons, print_powers, sentence
+from harness.report.terminal.progress import bars, silent
+from harness.report.terminal.summary import print_run, print_summary
+from harness.stats.options import ComparisonOptions
+from harness.types import Comparison, Comparisons
+from tests.conftest import BAD, GOOD, ROWS
+
+REFERENCES = [row["references"] for row in ROWS]
+
+
+def row(score: str, verdict: str, **more: object) -> Comparison:
+    fields: dict[str, object] = {
+        "dataset": "dev", "baseline": "a", "system": "b", "score": score, "n": 40, "unit": "examples", "excluded": 0, "baseline_estimate": 20.0,
+        "system_estimate": 21.0, "difference": 1.0, "low": 0.5, "high": 1.5, "p_value": 0.01, "p_adjusted": 0.02,
+        "verdict": verdict, "smallest_detectable": 0.8, "needed": 90, "standard_error": 0.3, "effect_size": 0.2,
+        "won": 0.5, "tied": 0.1, "lost": 0.4, "p_t": None, "p_wilcoxon": None, "higher_is_better": True, "digits": 2,
+    }  # fmt: skip
+    return Comparison(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def test_sentences() -> None:
+    assert sentence([row("bleu", "better"), row("rougeL", "better")]) == "b is better than a on bleu and rougeL."
+    assert (
+        sentence([row("bleu", "better"), row("ter", "worse")]) == "b is better than a on bleu and worse than a on ter."
+    )
+    assert sentence([row("bleu", "not distinguishable")]) == (
+        "b and a cannot be told apart; smallest detectable difference at n = 40: bleu 0.80; "
+        "n that would tell the difference seen, were it the true one: bleu 90."
+    )
+    assert sentence([row("bleu", "better"), row("rouge1", "not distinguishable")]) == (
+        "b is better than a on bleu; not distinguishable on the rest "
+        "(smallest detectable difference at n = 40: rouge1 0.80; "
+        "n that would tell the difference seen, were it the true one: rouge1 90)."
+    )
+    assert sentence([row("bleu", "not distinguishable", needed=None, n=1984)], "better") == (
+        "b is not shown to be better than a; smallest detectable difference at n = 1,984: bleu 0.80."
+    )
+    assert sentence([row("bleu", "worse"), row("ter", "not distinguishable", needed=None)], "worse") == (
+        "b is worse than a on bleu; not shown to be worse on the rest "
+        "(smallest detectable difference at n = 40: ter 0.80)."
+    )
+
+
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (
+        harness.evaluate(o, REFERENCES, ["lexical"], name=n, resamples=200) for o, n in ((BAD, "bad"), (GOOD, "good"))
+    )
+    print_run(b)
+    print_summary([a, b])
+    print_comparisons(harness.compare([a, b], resamples=200), [], ComparisonOptions())
+    lines = capsys.readouterr().out.splitlines()
+    bleu = b.scores["bleu"]
+    words = f"bleu {bleu.estimate:.2f} [{bleu.low:.2f}, {bleu.high:.2f}] ±"
+    (line,) = [x for x in lines if re.sub(r"(?<=\[) +| +(?= )", "", x).startswith(words)]
+    assert line.endswith(f"±{max(bleu.low_error, bleu.high_error):.3f}")  # type: ignore[type-var]
+    assert any(line.startswith("good") and "rougeLsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines)
+    assert "good against bad" in lines
+    assert sum(line.startswith(("good is ", "good and bad cannot be told apart")) for line in lines) == 1
+
+
+def test_rankings_power_and_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = {"bad": BAD, "good": GOOD, "mixed": [GOOD[0], *BAD[1:]]}
+    runs = [harness.evaluate(o * 8, REFERENCES * 8, ["lexical"], name=n, resamples=0) for n, o in outputs.items()]
+    rows = harness.compare(runs, resamples=400)
+    print_comparisons(rows, harness.rankings(rows), ComparisonOptions())
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    start = lines.index("rank and group bleu rouge1 rouge2 rougeL rougeLsum")
+    assert lines[start + 1 : start + 4] == [
+        "good 1 a 1 a 1 a 1 a 1 a",
+        "mixed 2 b 2 b 2 b 2 b 2 b",
+        "bad 3 c 3 c 3 c 3 c 3 c",
+    ]
+    print_powers(harness.power(runs[:2], difference=5, scores=["bleu"], resamples=400), 0.8)
+    shown = capsys.readouterr().out
+    assert "memory: good against bad, n = 32 examples" in shown
+    assert "5.00" in shown
+    print_best(harness.best(runs, resamples=400))
+    shown = capsys.readouterr().out
+    assert "memory: the best of 3 runs, n = 32 examples" in shown
+    assert "100%" in shown
+
+
+def test_notes_say_what_was_adjusted_together_and_what_was_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row("bleu", "better", n=1984), row("rouge1", "better", n=1984, p_t=0.01, p_wilcoxon=0.02)]
+    average = [row("bleu", "better", dataset="average of 2 data sets")]
+    print_comparisons(Comparisons(rows), [], ComparisonOptions(cross_check=True))
+    shown = capsys.readouterr().out
+    assert "dev: n = 1,984 examples, paired bootstrap" in shown
+    assert "p adj.: step-down max-T over all rows; verdicts" in shown
+    assert "No t-test and no Wilcoxon's for bleu: they are for means over independent examples." in shown
+    print_comparisons(Comparisons(rows, average), [], ComparisonOptions())
+    shown = capsys.readouterr().out
+    assert "p adj.: step-down max-T over all rows, averages over data sets by themselves; verdicts" in shown
+    assert "No t-test" not in shown
+    print_comparisons(Comparisons(rows, average), [], ComparisonOptions(correction="none"))
+    assert "p adj.: not adjusted; verdicts" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_nothing_is_cut_on_a_narrow_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rich.console import Console
+
+    monkeypatch.setattr("harness.report.terminal.summary.console", lambda: Console(width=width, markup=False))
+    a, b = (
+        harness.evaluate(o, REFERENCES, ["lexical"], name=n, resamples=200) for o, n in ((BAD, "bad"), (GOOD, "good"))
+    )
+    print_summary([a, b])
+    shown = capsys.readouterr().out
+    for name in ("bleu", "rouge1", "rougeLsum"):
+        score = b.scores[name]
+        digits = 2 if name == "bleu" else 4
+        assert f"[{score.low:.{digits}f}, {score.high:.{digits}f}]" in shown
+    assert "…" not in shown
+
+
+def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    run = harness.evaluate(GOOD, REFERENCES, ["bleu"], name="a[/b][red]c", resamples=200)
+    print_run(run)
+    print_summary([run])
+    assert capsys.readouterr().out.count("a[/b][red]c") == 2
+
+
+def test_missing_values_are_shown_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_run(harness.evaluate(["a"], ["a"], ["rouge"], resamples=200))
+    assert "one example: no interval" in capsys.readouterr().out
+
+
+def test_bars_are_quiet_in_a_pipe_and_when_unwanted() -> None:
+    assert bars(True) is silent  # pytest's standard error is no terminal
+    assert bars(False) is silent
+    with silent("x", 3) as step:
+        assert step.advance(2) is None  # type: ignore[func-returns-value]
+
+
+@pytest.mark.parametrize(("option", "shown"), [("progress=true", True), ("progress=false", False)])
+def test_a_live_bar_on_a_terminal(files: Path, option: str, shown: bool) -> None:
+    arguments = ["run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=good.jsonl",
+                 "metrics=lexical", "tracking=none", option]  # fmt: skip
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *arguments], cwd=files, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while part := os.read(ours, 65536):
+            seen += part
+    except OSError:  # the terminal has no more
+        pass
+    os.close(ours)
+    assert done.returncode == 0
+    assert (b"scoring bleu" in seen) == shown
+    assert b"scoring" not in done.stdout

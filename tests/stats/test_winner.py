@@ -1,0 +1,65 @@
+"""The best of many: the winner's curse is there, and the correction takes most of it away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import harness
+from harness.types import HarnessError
+from tests.stats.test_comparison import Lower, run
+
+
+def test_the_winners_curse_is_corrected() -> None:
+    """Best of 12 equal systems, true score 0.5: naively too high, corrected nearer, and covered as stated."""
+    rng = np.random.default_rng(1)
+    naive, corrected, held, held_naively = [], [], 0, 0
+    for _ in range(120):
+        shared = rng.normal(0, 0.1, 50)
+        runs = [run(0.5 + shared + rng.normal(0, 0.2, 50), str(i)) for i in range(12)]
+        (winner,) = harness.best(runs, resamples=300)
+        naive.append(winner.estimate)
+        corrected.append(winner.corrected)
+        held += winner.corrected_low <= 0.5 <= winner.corrected_high
+        held_naively += winner.low <= 0.5 <= winner.high
+    assert np.mean(naive) > 0.535
+    assert abs(np.mean(corrected) - 0.5) < 0.4 * (np.mean(naive) - 0.5)
+    assert held / 120 > 0.88 > held_naively / 120
+
+
+def test_a_clear_winner_needs_no_correction() -> None:
+    rng = np.random.default_rng(1)
+    base = rng.random(80)
+    runs = [run(base, "a"), run(base + 0.5, "b"), run(base + 0.1, "c")]
+    (winner,) = harness.best(runs, resamples=500)
+    assert (winner.system, winner.of, winner.n, winner.chosen_again) == ("b", 3, 80, 1.0)
+    assert winner.corrected == pytest.approx(winner.estimate, abs=1e-12)
+    assert (winner.corrected_low, winner.corrected_high) == pytest.approx((winner.low, winner.high), abs=0.02)
+    lower = [run(base, "a", Lower()), run(base + 0.5, "b", Lower())]
+    assert harness.best(lower, resamples=100)[0].system == "a"
+
+
+def test_without_a_choice_bleu_is_not_corrected_and_its_interval_is_that_of_the_run() -> None:
+    """BLEU's resamples lie a little off its estimate, which is no luck of being chosen."""
+    words = [[f"w{(7 * i + j) % 40}" for j in range(8 + i % 5)] for i in range(30)]
+    references = [[" ".join(some)] for some in words]
+    good = [" ".join(some[: 6 + i % 3] + ["x"] * (i % 4)) for i, some in enumerate(words)]
+    bad = [" ".join([*some[:2], "x", "y", "z"]) for some in words]
+    runs = [
+        harness.evaluate(texts, references, ["bleu"], resamples=300, seed=1, name=name)
+        for name, texts in (("good", good), ("bad", bad))
+    ]
+    (winner,) = harness.best(runs, resamples=400)
+    assert (winner.system, winner.chosen_again) == ("good", 1.0)
+    assert winner.corrected == pytest.approx(winner.estimate, abs=1e-9)
+    stored = runs[0].scores["bleu"]
+    assert (winner.low, winner.high) == (stored.low, stored.high)
+    (wider,) = harness.best(runs, level=0.99, resamples=400)
+    assert wider.low < winner.low < winner.high < wider.high
+
+
+def test_needs_runs_on_the_same_data() -> None:
+    with pytest.raises(HarnessError, match="1 run given; expected at least 2"):
+        harness.best([run([1.0, 2.0], "a")])
+    with pytest.raises(HarnessError, match="runs on different data"):
+        harness.best([run([1.0, 2.0], "a"), run([1.0, 2.0, 3.0], "b")])
