@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,22 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return Called(code, captured.out, captured.err)
 
     return call
+
+
+def gone(processes: list[int], patience: float = 60) -> bool:
+    """Whether these have ended, or do so soon: a signal takes its time. A zombie, whose exit code nobody has asked for,
+    has ended."""
+    end = time.monotonic() + patience
+    while any(map(_alive, processes)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(_alive, processes))
+
+
+def _alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:

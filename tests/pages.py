@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import doctest
+import importlib
 import io
 import os
 import re
@@ -181,6 +182,9 @@ class Reader:
             path = self.folder / block.title
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
+            if path.suffix == ".py":
+                importlib.invalidate_caches()
+                sys.modules.pop(path.stem, None)  # another page or test may have had a module of this name
         elif block.language == "console":
             for _, problem in self.types(block):
                 if problem:

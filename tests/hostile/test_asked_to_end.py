@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli.signals import heeded
-from tests.conftest import ROWS, write_jsonl
+from tests.conftest import ROWS, gone, write_jsonl
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and ps of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 PATIENCE = 120
 SLOW_CHILD = """
 import json, os, subprocess, sys, time
@@ -76,19 +76,6 @@ def until(true: Callable[[], object], process: subprocess.Popen[str]) -> None:
 
 def words(path: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
-
-
-def alive(process: int) -> bool:
-    """A zombie, which nobody has asked for its exit code, is not."""
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout.strip()
-    return bool(state) and not state.startswith("Z")
-
-
-def gone(processes: list[int]) -> bool:
-    end = time.monotonic() + PATIENCE
-    while any(map(alive, processes)) and time.monotonic() < end:
-        time.sleep(0.05)
-    return not any(map(alive, processes))
 
 
 @pytest.fixture

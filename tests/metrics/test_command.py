@@ -20,7 +20,7 @@ import harness
 from harness.inputs.programs import Program
 from harness.metrics.command import CommandMetric
 from harness.types import HarnessError
-from tests.conftest import GOOD, ROWS, Called
+from tests.conftest import GOOD, ROWS, Called, gone
 from tests.metrics import hostile
 
 REFERENCES = [row["references"] for row in ROWS]
@@ -62,14 +62,6 @@ def over(programs: list[Program]) -> bool:
     ended = [p.process.returncode is not None and not any(t.is_alive() for t in p.threads) for p in programs]
     closed = [f.closed for p in programs for f in (p.process.stdin, p.process.stdout, p.errors) if f is not None]
     return bool(programs) and all(ended) and all(closed)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs, zombies aside."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def scores(metric: CommandMetric, outputs: list[str] = GOOD) -> list[float]:
@@ -311,7 +303,7 @@ def test_an_interrupt_ends_the_program_and_what_it_started(
     with pytest.raises(error):
         scores(metric, ["x" * 100_000] * 20)
     assert over(started)
-    assert not alive(int((tmp_path / "pid").read_text()))
+    assert gone([int((tmp_path / "pid").read_text())])
 
 
 def test_ctrl_c(judge: Judge, files: Path) -> None:
@@ -329,7 +321,7 @@ def test_ctrl_c(judge: Judge, files: Path) -> None:
     assert run.returncode == 130
     assert b"harness: interrupted" in said
     assert b"Traceback" not in said
-    assert not alive(int((files / "pid").read_text()))
+    assert gone([int((files / "pid").read_text())])
 
 
 # ---------------------------------------------------------------- identity and the command line
