@@ -56,7 +56,7 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
                 f"writes version {metric.version}; expected the same (score the run again)"
             )
         signature = Signature(description["definition"], description["provenance"])
-        statistics[name] = Statistics(metric, rows[name].values, signature, description["key"], rows[name].lists)
+        statistics[name] = Statistics.of(metric, rows[name].values, signature, description["key"], rows[name].lists)
     dataset = manifest["dataset"]
     number = next((len(scored.rows) for scored in statistics.values()), None)
     fields = tuple(name for name in (dataset["cluster"], dataset.get("strata")) if name is not None)
