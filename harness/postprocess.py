@@ -20,9 +20,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 from harness.inputs.expressions import SECONDS, Expression, TooSlow
-from harness.types import HarnessError, Output, check_choice
+from harness.types import HarnessError, Output, Outputs, Texts, check_choice
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
@@ -52,6 +53,22 @@ class Postprocess:
         self.tags = [_Tag(tag) for tag in reasoning]
         self.which, self.no_match = which, no_match
         self.form, self.lowercase, self.strip = normalize, lowercase, strip
+
+    def column(self, outputs: Outputs) -> Outputs:
+        """The same of a whole column; what failed has failed. The very same where there is nothing to do."""
+        if not (self.tags or self.extract or self.form or self.lowercase or self.strip):
+            return outputs
+        if self.tags or self.extract:
+            return Outputs.of([output if output.text is None else self(output.text) for output in outputs])
+        texts = outputs.texts.strings()
+        if self.form:
+            form: Any = self.form
+            texts = [text and unicodedata.normalize(form, text) for text in texts]
+        if self.lowercase:
+            texts = [text and text.lower() for text in texts]
+        if self.strip:
+            texts = [text and text.strip() for text in texts]
+        return Outputs(Texts.of(texts), outputs.errors)
 
     def __call__(self, text: str) -> Output:
         for tag in self.tags:

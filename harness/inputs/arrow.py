@@ -71,6 +71,20 @@ def numbers(array: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(array), [bitmap, pa.py_buffer(array)])
 
 
+def counts(array: NDArray[Any]) -> pa.Array:
+    """A column of whole numbers (n,), which are stored as such; NaN is null.
+
+    >>> counts(np.array([3.0, np.nan])).to_pylist()
+    [3, None]
+    """
+    missing = np.isnan(array)
+    numbers = np.where(missing, 0, array).astype(np.int64)
+    if (numbers != array)[~missing].any():
+        raise ValueError("not only whole numbers in a column of counts")
+    buffers = [_bitmap(~missing) if missing.any() else None, pa.py_buffer(numbers)]
+    return pa.Array.from_buffers(pa.int64(), len(numbers), buffers)
+
+
 def number_lists(lists: Lists) -> pa.Array:
     """A column of lists of whole numbers.
 
@@ -82,10 +96,11 @@ def number_lists(lists: Lists) -> pa.Array:
     return pa.Array.from_buffers(pa.large_list(pa.int64()), len(lists), buffers, children=[items])
 
 
-def values(items: Sequence[Any]) -> pa.Array:
-    """A column of values of any kind, of the type that Arrow gives them."""
-    kinds = {type(item) for item in items} - {type(None)}
-    kind = kinds.pop() if len(kinds) == 1 else object
+def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
+    """A column of values of this kind (str, bool, int or float), or of the type that Arrow gives them."""
+    if kind is None:
+        kinds = {type(item) for item in items} - {type(None)}
+        kind = kinds.pop() if len(kinds) == 1 else object
     if kind is str:
         return texts(items)
     present = np.fromiter((item is not None for item in items), np.bool_, len(items))
@@ -104,11 +119,26 @@ def values(items: Sequence[Any]) -> pa.Array:
     return pa.array(items)
 
 
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """(n,) of a column of int32 or int64 without nulls."""
+    array = whole(column)
+    if array.null_count:
+        raise ValueError(f"{array.null_count} nulls in a column of whole numbers")
+    width = 4 if array.type == pa.int32() else 8
+    return np.frombuffer(array.buffers()[1] or b"", f"i{width}", len(array), array.offset * width).astype(np.int64)
+
+
 def floats(column: pa.ChunkedArray) -> Array:
-    """(n,) of a column of float64, NaN where null."""
-    array = column.combine_chunks()
+    """(n,) of a column of float64 or int64, NaN where null."""
+    array = whole(column)
     bitmap, data = array.buffers()
-    numbers: Array = np.frombuffer(data, np.float64, len(array), array.offset * 8).copy()
+    kind = np.int64 if array.type == pa.int64() else np.float64
+    numbers: Array = np.frombuffer(data or b"", kind, len(array), array.offset * 8).astype(np.float64)
     if bitmap is not None:
         present = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
         numbers[present[array.offset : array.offset + len(array)] == 0] = np.nan

@@ -19,19 +19,16 @@ False
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from harness.types import Example, Output
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.types import Examples, Outputs, Texts
 
 LOOP = 32
 """Characters that a loop has at least: "ha ha ha" is an answer, not a model that cannot stop."""
-PROBE = 16
-"""A loop's last characters are there once more, one repetition earlier; so most texts are done after one search."""
-
-PROBES = 64
-"""Places that are tried one by one; a text of nothing but dots at its end has more."""
-
 UNUSUAL = {"empty": 0.01, "cut": 0.05, "loop": 0.01, "copied": 0.1}
 """Shares above which a warning is worth it."""
 RATIO = (0.5, 2.0)
@@ -44,71 +41,64 @@ SENTENCES = {
 }
 
 
-def health(rows: Sequence[Example], outputs: Sequence[Output], finish: Sequence[str | None]) -> dict[str, Any]:
-    """The shares, None where there is nothing to count, and what is unusual in words."""
-    scored = [(row, output.text) for row, output in zip(rows, outputs, strict=True) if output.text is not None]
-    texts = [text.strip() for _, text in scored]
-    ends = [end for end, output in zip(finish, outputs, strict=True) if end is not None and output.text is not None]
-    sources = [(row.source.strip(), text) for (row, _), text in zip(scored, texts, strict=True) if row.source]
-    measured = [(len(text), row.references) for row, text in scored if row.references]
-    expected = sum(sum(map(len, references)) / len(references) for _, references in measured)
-    shares: dict[str, float | None] = {
-        "empty": _share([not text for text in texts]),
-        "cut": _share([end == "length" for end in ends]),
-        "loop": _share([looping(text) for text in texts]),
-        "copied": _share([text == source for source, text in sources]),
-    }
-    ratio = sum(length for length, _ in measured) / expected if expected else None
-    return {**shares, "length_ratio": ratio, "warnings": _warnings(shares, ratio)}
+class Health:
+    """What is odd about outputs, counted block by block."""
+
+    def __init__(self) -> None:
+        self._odd, self._of = dict.fromkeys(UNUSUAL, 0), dict.fromkeys(UNUSUAL, 0)
+        self._written, self._expected = 0, 0.0
+        """Characters of the outputs that have references, and of those references."""
+
+    def add(self, rows: Examples, outputs: Outputs) -> None:
+        """The next rows with their outputs after postprocessing, of which some may have failed."""
+        from harness.run import health_kernels
+
+        if outputs.failed:
+            rows, outputs = rows.taken(outputs.good), outputs.taken(outputs.good)
+        flags = np.empty(len(rows), np.uint8)
+        health_kernels.examine(*outputs.texts.utf8, *rows.sources.utf8, LOOP, flags)
+        with_source = int(np.count_nonzero(np.diff(rows.sources.utf8[1])))
+        ends = [] if outputs.infos is None else [end for info in outputs.infos if (end := info.get("finish"))]
+        self._count("empty", flags & health_kernels.EMPTY, len(rows))
+        self._count("loop", flags & health_kernels.LOOP, len(rows))
+        self._count("copied", flags & health_kernels.COPIED, with_source)
+        self._count("cut", np.array([end == "length" for end in ends]), len(ends))
+        number = rows.references.lengths
+        has = number > 0
+        self._written += int(_characters(outputs.texts)[has].sum())
+        of_references = np.concatenate([[0], np.cumsum(_characters(rows.references.flat))])
+        starts = rows.references.starts - rows.references.starts[0]
+        self._expected += float((np.diff(of_references[starts])[has] / number[has]).sum())
+
+    def _count(self, name: str, odd: NDArray[Any], of: int) -> None:
+        self._odd[name] += int(np.count_nonzero(odd))
+        self._of[name] += of
+
+    def document(self) -> dict[str, Any]:
+        """The shares, None where there is nothing to count, and what is unusual in words."""
+        shares = {name: self._odd[name] / self._of[name] if self._of[name] else None for name in UNUSUAL}
+        ratio = self._written / self._expected if self._expected else None
+        return {**shares, "length_ratio": ratio, "warnings": _warnings(shares, ratio)}
 
 
 def looping(text: str) -> bool:
     """Whether a text ends in a loop."""
-    text = text.strip()
-    n = len(text)
-    if n < LOOP:
-        return False
-    probe = text[-PROBE:]
-    earlier = text.rfind(probe, 0, n - 1)
-    for _ in range(PROBES):
-        if earlier < 0:
-            return False
-        period = n - PROBE - earlier
-        length = max((5 * period + 1) // 2, n // 2 + 1, LOOP)
-        if length <= n and text[n - length : n - period] == text[n - length + period :]:
-            return True
-        if 5 * period > 2 * n:
-            return False
-        earlier = text.rfind(probe, 0, earlier + PROBE - 1)
-    return _repeats(text)
+    from harness.run import health_kernels
+
+    flags = np.empty(1, np.uint8)
+    health_kernels.examine(*Texts.of([text]).utf8, *Texts.of([""]).utf8, LOOP, flags)
+    return bool(flags[0] & health_kernels.LOOP)
 
 
-def _repeats(text: str) -> bool:
-    """The same in time linear in the text, for one of which many parts could be the beginning of a loop.
+def _characters(texts: Texts) -> NDArray[np.int64]:
+    from harness.run import health_kernels
 
-    The Z algorithm on the text read backwards: how far it agrees with itself, moved by each period.
-    """
-    backwards = text[::-1]
-    n = len(backwards)
-    agreed = [0] * (2 * n // 5 + 1)
-    left = right = 0  # the part that reaches furthest and agrees with the beginning
-    for period in range(1, len(agreed)):
-        same = min(right - period, agreed[period - left]) if period < right else 0
-        while period + same < n and backwards[same] == backwards[period + same]:
-            same += 1
-        agreed[period] = same
-        if period + same > right:
-            left, right = period, period + same
-        if period + same >= max((5 * period + 1) // 2, n // 2 + 1, LOOP):
-            return True
-    return False
+    counts = np.empty(len(texts), np.int64)
+    health_kernels.characters(*texts.utf8, counts)
+    return counts
 
 
-def _share(which: Sequence[bool]) -> float | None:
-    return sum(which) / len(which) if which else None
-
-
-def _warnings(shares: dict[str, float | None], ratio: float | None) -> list[str]:
+def _warnings(shares: Mapping[str, float | None], ratio: float | None) -> list[str]:
     said = [
         SENTENCES[name].format(share=f"{share:.1%}")
         for name, share in shares.items()

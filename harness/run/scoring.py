@@ -2,67 +2,50 @@
 
 A run, `harness.evaluate`, a training callback, scoring a stored run again and stopping early all come here with the
 same records: `Scorer`, the metrics for a data set; `Answers`, what a system gave for its examples; `Subject`, what the
-result is of.
+result is of. Rows are computed block by block, on all cores where a metric can; each block goes to a sink, which keeps
+it in memory or writes it to the run folder, and is added to the sums that are resampled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from harness.inputs import files
+from harness.inputs.cores import cores
 from harness.inputs.plugins import source
-from harness.postprocess import Postprocess
 from harness.report.terminal.progress import silent
-from harness.run.health import health
-from harness.stats.estimation import estimate
+from harness.run.answers import Answered, Answers, Reads
+from harness.run.health import Health
+from harness.run.rows_checked import check_references, check_rows
+from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.options import Options
-from harness.store.example_table import examples_table, metadata_name
+from harness.stats.tally import Tally
+from harness.store.example_table import metadata_name
 from harness.store.folder import StoredRows
 from harness.types import (
     Array,
-    Example,
+    Batch,
+    Examples,
     HarnessError,
     Lists,
     Metric,
-    Output,
     Progress,
     Rows,
     RunResult,
     Signature,
     Statistics,
+    Step,
 )
 
-LONGEST = 10_000_000
-"""Characters of an output; a megabyte is a novel, and beyond this it is nobody's answer."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """A system's outputs for the rows of a data set, before and after postprocessing."""
-
-    rows: Sequence[Example]
-    raw: Sequence[Output]
-    processed: Sequence[Output]
-
-    @classmethod
-    def of(cls, rows: Sequence[Example], raw: Sequence[Output], postprocess: Postprocess | None = None) -> Answers:
-        if postprocess is None:
-            return cls(rows, raw, [_bounded(output) for output in raw])
-        return cls(rows, raw, [output if output.text is None else _bounded(postprocess(output.text)) for output in raw])
-
-    @property
-    def failed(self) -> list[int]:
-        return [i for i, output in enumerate(self.processed) if output.error is not None]
-
-    @property
-    def finish(self) -> list[str | None]:
-        """How each output ended, where the system says so."""
-        return [output.info.get("finish") for output in self.raw]
+Table = Mapping[str, Rows]
+"""A block's rows by metric."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +60,18 @@ class Subject:
     path: Path | None = None
 
 
+class Sink(Protocol):
+    """Where the blocks of a result go."""
+
+    def add(self, block: Answered, rows: Table) -> None: ...
+
+    def rows(self, name: str) -> Callable[[], Rows]:
+        """What loads all rows of a metric."""
+
+    def table(self) -> Callable[[], Any]:
+        """What loads the table of examples."""
+
+
 @dataclass(frozen=True)
 class Scorer:
     """The metrics for one data set, each fitted to it and signed: both happen once per run."""
@@ -85,60 +80,92 @@ class Scorer:
     signatures: Mapping[str, Signature]
 
     @classmethod
-    def fit(cls, metrics: Mapping[str, Metric], examples: Sequence[Example], rows: Sequence[Example]) -> Scorer:
+    def fit(cls, metrics: Mapping[str, Metric], examples: References, rows: References) -> Scorer:
         """Fitted to all of the data set's references, those of outputs that fail too; signed for the references that
         the rows are scored against, which may be fewer (`system=human`).
 
         A signature needs the tokenizer or the model: that one is missing is said here, not after hours of generation.
         """
-        _check_references(metrics, examples)
-        references = [example.references for example in examples]
-        fitted = {name: metric.fit(references) for name, metric in metrics.items()}
-        scored = [row.references for row in rows]
-        return cls(fitted, {name: metric.signature(scored) for name, metric in fitted.items()})
+        check_references(metrics, examples.lengths, examples.ids)
+        fitted = {name: metric.fit(examples) for name, metric in metrics.items()}
+        return cls(fitted, {name: metric.signature(rows) for name, metric in fitted.items()})
+
+    @property
+    def reads(self) -> list[Reads]:
+        """The columns that rows depend on, for each metric."""
+        return [metric.reads for metric in self.metrics.values()]
 
     def identity(self, name: str) -> list[Any]:
         """What decides a metric's rows beside the texts."""
         metric, definition = self.metrics[name], dict(self.signatures[name].definition)
         return [source(metric), metric.version, (*metric.columns, *metric.lists), definition, metric.context]
 
-    def statistics(
-        self, answers: Answers, reusable: Mapping[str, StoredRows], progress: Progress
-    ) -> dict[str, Statistics]:
-        """Rows of every metric, those in `reusable` (by key) taken from there; NaN for examples that failed."""
-        content = _content(answers)
-        statistics: dict[str, Statistics] = {}
-        for name, metric in self.metrics.items():
-            signature, key = self.signatures[name], files.digest([content, self.identity(name)])
-            if key in reusable:
-                signature = Signature(signature.definition, reusable[key].provenance)
-                rows = reusable[key].rows
-            else:
-                rows = self.rows(name, answers, progress)
-            statistics[name] = Statistics.of(metric, rows.values, signature, key, rows.lists)
-        return statistics
+    def key(self, name: str, answers: Answers) -> str:
+        """Of a metric's rows: same key, same rows."""
+        return files.digest([answers.key(self.metrics[name].reads), self.identity(name)])
 
-    def rows(self, name: str, answers: Answers, progress: Progress) -> Rows:
-        """One metric's of all n examples; NaN and empty lists for those that failed."""
-        metric = self.metrics[name]
-        good = [i for i, output in enumerate(answers.processed) if output.text is not None]
-        n = len(answers.rows)
-        values, lists = np.full((n, len(metric.columns)), np.nan), {each: Lists.of([[]] * n) for each in metric.lists}
-        if good:
-            with progress(f"scoring {name}", len(good)) as step:
-                metric.advance = step.advance
-                computed = Rows.of(_statistics(metric, *_columns(answers, good)))
-            _check_rows(metric, computed, len(good))
-            values[good] = computed.values
-            lists = {each: _spread_out(computed.lists[each], good, n) for each in metric.lists}
-        return Rows(values, lists)
+    def blocks(
+        self, answers: Answers, reused: Mapping[str, StoredRows], step: Step
+    ) -> Iterator[tuple[Answered, Table]]:
+        """Each block with its rows, in order. What an earlier run has (`reused`, by metric) is taken from there; metrics
+        that can are computed on all cores, some blocks ahead, the others one block after the other."""
+        stored = {name: _Stored(rows, answers) for name, rows in reused.items()}
+        ahead = [name for name, metric in self.metrics.items() if metric.threads]
+        for metric in self.metrics.values():
+            metric.advance = step.advance
+
+        def some(block: Answered, names: Iterable[str], known: Table) -> Table:
+            return {**known, **{name: self.rows(name, block) for name in names if name not in known}}
+
+        blocks = (
+            (block, {name: rows for name, each in stored.items() if (rows := each.part())})
+            for block in answers.blocks()
+        )
+        for block, table in _in_order(lambda block, known: some(block, ahead, known), blocks):
+            yield block, some(block, self.metrics, table)
+
+    def rows(self, name: str, block: Answered) -> Rows:
+        """One metric's of all n examples of a block; NaN and empty lists for those that failed."""
+        metric, good, n = self.metrics[name], block.processed.good, len(block)
+        if not len(good):
+            return Rows(np.full((n, len(metric.columns)), np.nan), {each: Lists.of([[]] * n) for each in metric.lists})
+        computed = Rows.of(_statistics(metric, block.batch()))
+        check_rows(metric, computed, len(good))
+        if len(good) == n:
+            return computed
+        values = np.full((n, len(metric.columns)), np.nan)
+        values[good] = computed.values
+        return Rows(values, {each: _spread_out(computed.lists[each], good, n) for each in metric.lists})
 
     def values(self, score: str, answers: Answers) -> Array:
         """(n,) the examples' scores of this name; NaN where an output failed."""
         name, metric = next((name, m) for name, m in self.metrics.items() if score in m.score_names)
-        rows = self.rows(name, answers, silent)
+        rows = Rows.joined(*(self.rows(name, block) for block in answers.blocks()))
         values: Array = metric.score_examples(rows.values)[:, metric.score_names.index(score)]
         return values
+
+
+class References(Sequence[tuple[str, ...]]):
+    """The references of all examples, which are read when somebody looks at them."""
+
+    def __init__(self, blocks: Callable[[], Iterable[Examples]]) -> None:
+        self._blocks = blocks
+        self.lengths = np.concatenate([block.references.lengths for block in blocks()] or [np.empty(0, np.int64)])
+        """(n,) how many references each example has."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return (references for block in self._blocks() for references in block.references)
+
+    def __getitem__(self, which: Any) -> Any:
+        return list(self)[which]
+
+    @property
+    def ids(self) -> Iterator[str]:
+        """Of the examples."""
+        return (str(id_) for block in self._blocks() for id_ in block.ids)
 
 
 def score(
@@ -146,109 +173,107 @@ def score(
     answers: Answers,
     scorer: Scorer,
     options: Options,
+    sink: Sink,
     reusable: Mapping[str, StoredRows] | None = None,
     progress: Progress = silent,
 ) -> RunResult:
     """The result of an evaluation: every score with its interval, the examples with their scores, what is odd."""
-    statistics = scorer.statistics(answers, reusable or {}, progress)
+    keys = {name: scorer.key(name, answers) for name in scorer.metrics}
+    reused = {name: reusable[key] for name, key in keys.items() if key in (reusable or {})}
+    signatures = {
+        name: Signature(signature.definition, reused[name].provenance) if name in reused else signature
+        for name, signature in scorer.signatures.items()
+    }
+    design = design_of(answers.rows.blocks(), subject.cluster, options)
+    tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
+    health, failed = Health(), []
+    with progress("scoring", len(answers) * len(tallies)) as step:
+        for block, rows in scorer.blocks(answers, reused, step):
+            for name, tally in tallies.items():
+                tally.add(rows[name])
+            health.add(block.rows, block.processed)
+            sink.add(block, rows)
+            if block.processed.failed:
+                failed.append(block.rows.taken(np.flatnonzero(~block.processed.texts.present)))
+    failures = Failures(answers.failed, Examples.joined(failed) if failed else Examples.of([]))
     with progress("resampling", options.resamples) as step:
-        scores = estimate(
-            list(statistics.values()), answers.rows, answers.failed, subject.cluster, options, step.advance
-        )
-    finish = answers.finish
-    table = examples_table(answers.rows, answers.raw, answers.processed, statistics, finish)
+        scores = estimate(list(tallies.values()), failures, options, step.advance)
     return RunResult(
         name=subject.name,
         dataset=subject.dataset,
         dataset_key=subject.dataset_key,
         system=subject.system,
         scores=scores,
-        statistics=statistics,
-        load=lambda: table,
+        statistics={
+            name: Statistics(metric, sink.rows(name), signatures[name], keys[name])
+            for name, metric in scorer.metrics.items()
+        },
+        load=sink.table(),
         failed=len(answers.failed),
         cluster=metadata_name(subject.cluster, scores) if subject.cluster else None,
         strata=metadata_name(options.strata, scores) if options.strata else None,
         path=subject.path,
-        health=health(answers.rows, answers.processed, finish),
+        health=health.document(),
     )
 
 
-def _bounded(output: Output) -> Output:
-    """An output that is too long to be scored has failed."""
-    if output.text is None or len(output.text) <= LONGEST:
-        return output
-    return Output(None, f"the output has {len(output.text):,} characters; expected at most {LONGEST:,}", output.info)
+# ---------------------------------------------------------------- blocks
 
 
-def _statistics(
-    metric: Metric, outputs: list[str], references: list[tuple[str, ...]], sources: list[str | None]
-) -> Array | Rows:
+def _in_order(
+    work: Callable[[Answered, Table], Table], blocks: Iterator[tuple[Answered, Table]]
+) -> Iterator[tuple[Answered, Table]]:
+    """Each block with what the work gives for it, in order; a few blocks are worked on at once, on all cores."""
+    first = next(blocks, None)
+    second = next(blocks, None)
+    if first is None or second is None:  # nothing to share
+        yield from [] if first is None else [(first[0], work(*first))]
+        return
+    waiting: deque[tuple[Answered, Future[Table]]] = deque()
+    with ThreadPoolExecutor(cores()) as pool:
+        for block, known in _chained(first, second, blocks):
+            waiting.append((block, pool.submit(work, block, known)))
+            if len(waiting) > 2 * cores():
+                done, table = waiting.popleft()
+                yield done, table.result()
+        while waiting:
+            done, table = waiting.popleft()
+            yield done, table.result()
+
+
+def _chained(*parts: Any) -> Iterator[Any]:
+    *single, rest = parts
+    yield from single
+    yield from rest
+
+
+class _Stored:
+    """A metric's rows of an earlier run, as long as they can be read."""
+
+    def __init__(self, rows: StoredRows, answers: Answers) -> None:
+        self._parts = rows.parts(len(block) for block in answers.rows.blocks())
+
+    def part(self) -> Rows | None:
+        """Those of the next block; None where they are damaged, and from then on."""
+        try:
+            return next(self._parts, None)
+        except HarnessError:
+            return None
+
+
+def _statistics(metric: Metric, batch: Batch) -> Array | Rows:
     try:
-        return metric.statistics(outputs, references, sources)
+        return metric.statistics(batch)
     except MemoryError:
-        longest = max((len(text) for texts in (outputs, *references) for text in texts), default=0)
+        longest = max((len(text) for texts in (batch.outputs, *batch.references) for text in texts), default=0)
         raise HarnessError(
             f"there is not enough memory for {metric.name}; the longest output or reference has {longest:,} "
             "characters; expected shorter texts, or more memory"
         ) from None
 
 
-def _check_references(metrics: Mapping[str, Metric], examples: Sequence[Example]) -> None:
-    needing = [name for name, metric in metrics.items() if metric.needs_references]
-    without = [example.id for example in examples if not example.references]
-    if needing and without:
-        raise HarnessError(
-            f"{len(without)} of {len(examples)} examples have no references ({files.some(without)}); "
-            f"expected at least one each, since {needing[0]} needs them"
-        )
-
-
-def _check_rows(metric: Metric, rows: Rows, n: int) -> None:
-    """Refuses what a metric's author got wrong."""
-    name, shape = metric.name, rows.values.shape
-    if not metric.columns:
-        raise HarnessError(f"{name} has no columns; expected at least one, whose NaN says what cannot be scored")
-    if shape != (n, len(metric.columns)):
-        raise HarnessError(f"{name} gave statistics of shape {shape}; expected ({n}, {len(metric.columns)})")
-    if set(rows.lists) != set(metric.lists):
-        given, expected = (", ".join(lists) or "none" for lists in (rows.lists, metric.lists))
-        raise HarnessError(f"{name} gave the lists {given}; expected {expected}, as its `lists` says")
-    clash = set(metric.lists) & set(metric.columns)
-    if clash:
-        raise HarnessError(f"{name} has a list and a column {sorted(clash)[0]!r}; expected distinct names")
-    for each, lists in rows.lists.items():
-        starts, values = lists.starts, lists.values
-        if starts.dtype != np.int64 or values.dtype != np.int64:
-            raise HarnessError(f"{name}: the list {each} has {values.dtype} values; expected int64")
-        if len(lists) != n or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
-            raise HarnessError(
-                f"{name}: the list {each} has {len(lists)} lists of {len(values)} values; expected {n}, one for each "
-                "example, whose starts rise from 0 to the number of values"
-            )
-    if type(metric).score_weighted is Metric.score_weighted:
-        with np.errstate(all="ignore"):
-            scores = np.shape(metric.score(np.nansum(rows.values, axis=0)))
-        if scores != (len(metric.score_names),):
-            raise HarnessError(
-                f"{name} gave scores of shape {scores} for sums of shape ({len(metric.columns)},); "
-                f"expected ({len(metric.score_names)},), one for each of its score_names"
-            )
-
-
-def _spread_out(lists: Lists, good: Sequence[int], n: int) -> Lists:
+def _spread_out(lists: Lists, good: Any, n: int) -> Lists:
     """The same for n examples: empty but for the good ones."""
     sizes = np.zeros(n, dtype=np.int64)
     sizes[good] = np.diff(lists.starts)
     return Lists(lists.values, np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def _columns(answers: Answers, good: Sequence[int]) -> tuple[list[str], list[tuple[str, ...]], list[str | None]]:
-    """(outputs, references, sources) of these rows."""
-    texts = [answers.processed[i].text or "" for i in good]
-    return texts, [answers.rows[i].references for i in good], [answers.rows[i].source for i in good]
-
-
-def _content(answers: Answers) -> str:
-    """Hash of the texts that rows are computed from."""
-    good = [i for i, output in enumerate(answers.processed) if output.text is not None]
-    return files.digest([good, len(answers.rows), *_columns(answers, good)])

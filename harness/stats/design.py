@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.inputs import arrow
 from harness.inputs.choices import SEED
 from harness.stats.units import Units, hashes, into_buckets
-from harness.types import HarnessError, RunResult
+from harness.types import HarnessError, RunResult, Texts
 
 Codes = NDArray[np.int64]
 Kept = NDArray[np.bool_]
@@ -42,7 +45,7 @@ class Design:
         n: int,
         clusters: Sequence[object] | None = None,
         strata: Sequence[object] | None = None,
-        repeats: Sequence[int] | None = None,
+        repeats: Sequence[int] | NDArray[np.integer[Any]] | None = None,
         ids: Sequence[object] | None = None,
         label: str | None = None,
     ) -> Design:
@@ -59,14 +62,15 @@ class Design:
     def of_run(cls, run: RunResult, seed: int = SEED) -> Design:
         """The design of a run's rows, by its cluster and strata fields and its repeats; buckets as its config says,
         the same for the same seed."""
-        table = run.table
-        ids = table.column("id").to_pylist()
-        clusters = None if run.cluster is None else table.column(run.cluster).to_pylist()
+        fields = [name for name in (run.cluster, run.strata) if name is not None]
+        table = run.columns("id", "repeat", *dict.fromkeys(fields))
+        ids = Texts(arrow.whole(table.column("id")))
+        clusters = None if run.cluster is None else _values(table.column(run.cluster))
         design = cls.of(
             len(ids),
             clusters=clusters,
-            strata=None if run.strata is None else table.column(run.strata).to_pylist(),
-            repeats=table.column("repeat").to_pylist(),
+            strata=None if run.strata is None else _values(table.column(run.strata)),
+            repeats=arrow.integers(table.column("repeat")),
             ids=ids,
             label=None if run.cluster is None else f"clusters by {run.cluster}",
         )
@@ -77,19 +81,28 @@ class Design:
         """The same rows with buckets for units, where there are too many of these; `names` (n,): of their units."""
         if not units.bucketed(self.units):
             return self
-        first = np.unique(self.members, return_index=True)[1].tolist()
-        keys = hashes([name if isinstance(name, str) else repr(name) for name in (names[i] for i in first)], units.seed)
-        bucket = into_buckets(self.sizes, keys, units.buckets)
-        filled, of_unit = np.unique(bucket, return_inverse=True)
+        bucket = into_buckets(self.sizes, hashes(self._names(names), units.seed), units.buckets)
+        filled, of_unit = _renumbered(bucket)
         stratum = np.searchsorted(np.cumsum(self.sizes), filled, side="right")
         sizes = np.bincount(stratum, minlength=len(self.sizes))
         return replace(self, members=of_unit[self.members], sizes=sizes, singles=self.members)
 
-    @property
+    def _names(self, names: Sequence[object]) -> Sequence[str]:
+        """(units,) of these names of rows that of each unit."""
+        if isinstance(names, Texts) and not names.array.null_count:
+            if len(names) == self.units:
+                order = np.empty_like(self.members)
+                order[self.members] = np.arange(len(names))
+                return names.taken(order)  # type: ignore[return-value]  # none is missing
+            return names.taken(np.unique(self.members, return_index=True)[1])  # type: ignore[return-value]
+        first = np.unique(self.members, return_index=True)[1].tolist()
+        return [name if isinstance(name, str) else repr(name) for name in (names[i] for i in first)]
+
+    @cached_property
     def units(self) -> int:
         return int(self.sizes.sum())
 
-    @property
+    @cached_property
     def repeats(self) -> int:
         return int(self.repeat.max(initial=0)) + 1
 
@@ -97,7 +110,7 @@ class Design:
         """The design of the rows that are kept; units of which none is left are gone."""
         if keep.all():
             return self
-        left, members = np.unique(self.members[keep], return_inverse=True)
+        left, members = _renumbered(self.members[keep])
         stratum = np.repeat(np.arange(len(self.sizes)), self.sizes)[left]
         sizes = np.bincount(stratum, minlength=len(self.sizes))
         singles = None if self.singles is None else self.singles[keep]
@@ -106,19 +119,39 @@ class Design:
     def count(self, keep: Kept | None = None) -> int:
         """How many examples or clusters there are, among the rows that are kept."""
         singles = self.members if self.singles is None else self.singles
-        return len(np.unique(singles if keep is None else singles[keep]))
+        return int(np.count_nonzero(np.bincount(singles if keep is None else singles[keep])))
 
-    @property
+    @cached_property
     def description(self) -> str:
         """What is drawn, in words: `400 examples`, `42 clusters by thread`, `16384 buckets of 100000 examples`."""
         single = f"{self.count() if self.singles is not None else self.units} {self.label}"
         return single if self.singles is None else f"{self.units} buckets of {single}"
 
 
+def _values(column: Any) -> Sequence[object]:
+    """A column of a table, as text where it is text."""
+    whole = arrow.whole(column)
+    return Texts(whole) if str(whole.type) in ("string", "large_string") else whole.to_pylist()
+
+
 def codes(values: Sequence[object]) -> Codes:
     """Numbers for names in order of first appearance."""
+    if isinstance(values, Texts) and not values.array.null_count:
+        indices = values.array.dictionary_encode().indices
+        return np.frombuffer(indices.buffers()[1], np.int32, len(indices), indices.offset * 4).astype(np.int64)
     known: dict[str, int] = {}
     return np.array([known.setdefault(repr(value), len(known)) for value in values], dtype=np.int64)
+
+
+def _renumbered(numbers: Codes) -> tuple[Codes, Codes]:
+    """(the numbers that occur, from the smallest, and each as its place among them): `np.unique` without sorting.
+
+    >>> [part.tolist() for part in _renumbered(np.array([5, 2, 5]))]
+    [[2, 5], [1, 0, 1]]
+    """
+    occurs = np.bincount(numbers) > 0
+    place = np.cumsum(occurs) - 1
+    return np.flatnonzero(occurs), place[numbers]
 
 
 def _by_stratum(members: Codes, strata: Sequence[object]) -> tuple[Codes, Codes]:

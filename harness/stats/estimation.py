@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.stats import intervals
-from harness.stats.design import Design
+from harness.stats.design import Design, codes
 from harness.stats.options import Options
-from harness.stats.resampling import Sample, quiet_single_thread
-from harness.types import Advance, Example, HarnessError, Rows, Score, Statistics, nothing
+from harness.stats.resampling import quiet_single_thread
+from harness.stats.tally import Tally
+from harness.types import ABSENT, Advance, Batch, Examples, HarnessError, Rows, Score, Texts, joined_columns, nothing
 
 log = logging.getLogger(__name__)
 GROUPING = re.compile(
@@ -26,84 +29,97 @@ GROUPING = re.compile(
 """Names of fields by which examples belong together."""
 
 
+@dataclass(frozen=True)
+class Failures:
+    """The rows of a run that have no output to score."""
+
+    places: NDArray[np.int64]
+    rows: Examples
+
+
 def estimate(
-    statistics: Sequence[Statistics],
-    examples: Sequence[Example],
-    failed: Sequence[int],
-    cluster: str | None,
-    options: Options,
-    advance: Advance = nothing,
+    tallies: Sequence[Tally], failures: Failures, options: Options, advance: Advance = nothing
 ) -> dict[str, Score]:
     """Every score with its interval; where examples failed, also what they could have made of it."""
-    design = design_of(examples, cluster, options)
-    scores = intervals.scores(statistics, design, options, advance)
-    return _with_extremes(scores, statistics, examples, failed, design) if failed else scores
+    scores = intervals.tallied_scores(tallies, options, advance)
+    return _with_extremes(scores, tallies, failures) if len(failures.places) else scores
 
 
-def design_of(examples: Sequence[Example], cluster: str | None, options: Options) -> Design:
+def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options) -> Design:
     """Units and strata by fields of the metadata, repeats by the examples' own."""
-    strata = options.strata
+    wanted = {option: name for option, name in (("cluster", cluster), ("stats.strata", options.strata)) if name}
+    ids, repeats, fields = _gathered(blocks, wanted)
     if cluster is None:
-        warn_of_clusters(examples)
-    clusters = None if cluster is None else [example.metadata[cluster] for example in examples]
-    ids = [example.id for example in examples]
+        _warn_of_clusters(fields, int(np.count_nonzero(repeats == 0)))
+    clusters = None if cluster is None else fields[cluster]
     design = Design.of(
-        len(examples),
+        len(ids),
         clusters=clusters,
-        strata=None if strata is None else [_field(example, strata) for example in examples],
-        repeats=[example.repeat for example in examples],
+        strata=None if options.strata is None else fields[options.strata],
+        repeats=repeats,
         ids=ids,
         label=None if cluster is None else f"clusters by {cluster}",
     )
     return design.in_buckets(ids if clusters is None else clusters, options.drawn)
 
 
-def _field(example: Example, name: str) -> object:
-    if name not in example.metadata:
-        fields = ", ".join(example.metadata) or "none"
-        raise HarnessError(f"stats.strata={name}: the example {example.id!r} has no such field; its fields: {fields}")
-    return example.metadata[name]
+def _gathered(
+    blocks: Iterable[Examples], wanted: Mapping[str, str]
+) -> tuple[Texts, NDArray[np.int32], dict[str, Sequence[Any]]]:
+    """(ids, repeats, by name the fields that are wanted or by which examples seem to belong together) of all rows."""
+    ids, repeats, fields = [], [], {}
+    first: Examples | None = None
+    for block in blocks:
+        first = block if first is None else first
+        for option, name in wanted.items():
+            _check_field(block, option, name)
+        ids.append(block.ids.compact())
+        repeats.append(block.repeat)
+        for name in (name for name in first.metadata if name in wanted.values() or GROUPING.search(name)):
+            column = block.metadata.get(name, [ABSENT] * len(block))
+            fields.setdefault(name, []).append(column.compact() if isinstance(column, Texts) else column)
+    columns = {name: joined_columns(parts) for name, parts in fields.items()}
+    return Texts.joined(ids), np.concatenate(repeats), columns
 
 
-def warn_of_clusters(examples: Sequence[Example]) -> None:
+def _check_field(block: Examples, option: str, name: str) -> None:
+    """Refuses examples without a field that an option names."""
+    column = block.metadata.get(name)
+    lacking = 0 if column is None else None if isinstance(column, Texts) else _place(column, ABSENT)
+    if lacking is not None:
+        example = block[lacking]
+        names = ", ".join(example.metadata) or "none"
+        raise HarnessError(f"{option}={name}: the example {example.id!r} has no such field; its fields: {names}")
+
+
+def _place(column: Sequence[Any], value: Any) -> int | None:
+    return next((i for i, other in enumerate(column) if other is value), None)
+
+
+def _warn_of_clusters(fields: Mapping[str, Sequence[Any]], n: int) -> None:
     """Says so where the data looks clustered and is resampled as if it were not: intervals would be too narrow."""
-    n = len({example.id for example in examples})
-    for name in examples[0].metadata if examples else ():
-        if GROUPING.search(name):
-            values = {repr(example.metadata.get(name)) for example in examples}
-            if 1 < len(values) < n:
-                log.warning(
-                    "the field %s has %d values for %d examples, and examples that belong together make intervals too "
-                    "narrow; if they do, set dataset.cluster=%s",
-                    name, len(values), n, name,
-                )  # fmt: skip
-                return
+    for name, column in fields.items():
+        values = int(codes(column).max(initial=-1)) + 1
+        if GROUPING.search(name) and 1 < values < n:
+            log.warning(
+                "the field %s has %d values for %d examples, and examples that belong together make intervals too "
+                "narrow; if they do, set dataset.cluster=%s",
+                name, values, n, name,
+            )  # fmt: skip
+            return
 
 
-def _with_extremes(
-    known: Mapping[str, Score],
-    statistics: Sequence[Statistics],
-    examples: Sequence[Example],
-    failed: Sequence[int],
-    design: Design,
-) -> dict[str, Score]:
+def _with_extremes(known: Mapping[str, Score], tallies: Sequence[Tally], failures: Failures) -> dict[str, Score]:
     """The scores with what they would be, had the failed examples given nothing, and had they given a reference."""
     scores = dict(known)
-    references = [examples[i].references for i in failed]
-    sources = [examples[i].source for i in failed]
-    places = np.arange(len(examples))
-    places[list(failed)] = len(examples) + np.arange(len(failed))  # of rows put after all others
-    for of_metric in statistics:
-        ends = of_metric.metric.extremes(references, sources)
+    empty = Batch.of(Texts.of([""] * len(failures.rows)), failures.rows)
+    for tally in tallies:
+        ends = tally.metric.extremes(empty)
         if ends is None:
             continue
-        estimates = []
-        for end in ends:
-            rows = Rows.joined(of_metric.whole, Rows.of(end))[places]
-            filled = of_metric.with_rows(rows)
-            with quiet_single_thread():
-                estimates.append(Sample.scored(filled, design).estimate())
-        for i, name in enumerate(of_metric.metric.score_names):
+        with quiet_single_thread():
+            estimates = [tally.estimate_with(Rows.of(end), failures.places) for end in ends]
+        for i, name in enumerate(tally.metric.score_names):
             worst, best = (intervals.number(estimate[i]) for estimate in estimates)
             scores[name] = replace(scores[name], if_worst=worst, if_best=best)
     return scores

@@ -25,6 +25,7 @@ import numpy as np
 from harness.stats.design import Design
 from harness.stats.options import Options
 from harness.stats.resampling import Draws, Sample, quiet_single_thread, replicates, resampled
+from harness.stats.tally import Tally
 from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
 
 USABLE = 0.9
@@ -48,27 +49,34 @@ def scores(
 
     `advance` is told of resamples done, `options.resamples` in all for metrics that score the same examples.
     """
+    tallies = [Tally.of(of_metric, design or Design.of(len(of_metric.rows))) for of_metric in statistics]
+    return tallied_scores(tallies, options, advance)
+
+
+def tallied_scores(
+    tallies: Sequence[Tally], options: Options = DEFAULT, advance: Advance = nothing
+) -> dict[str, Score]:
+    """The same of rows that were added up as they came."""
     options.check()
-    together: dict[bytes, list[tuple[Statistics, Sample]]] = {}  # metrics that score the same examples share draws
-    for of_metric in statistics:
-        sample = Sample.scored(of_metric, design or Design.of(len(of_metric.rows)))
-        together.setdefault(of_metric.scored.tobytes(), []).append((of_metric, sample))
+    together: dict[bytes, list[tuple[Tally, Sample]]] = {}  # metrics that score the same examples share draws
+    for tally in tallies:
+        together.setdefault(tally.scored.tobytes(), []).append((tally, tally.sample()))
     by_name: dict[str, Score] = {}
     for group in together.values():
         samples = [sample for _, sample in group]
         draw = options.resamples if samples[0].design.units > 1 else 0
         drawn = replicates(samples, draw, options.seed, "intervals", advance) if draw else [None] * len(samples)
-        for (of_metric, sample), replicate in zip(group, drawn, strict=True):
-            for score in _scores(of_metric, sample, replicate, options):
+        for (tally, sample), replicate in zip(group, drawn, strict=True):
+            for score in _scores(tally, sample, replicate, options):
                 if score.name in by_name:
                     raise HarnessError(f"two metrics give the score {score.name!r}; expected each score once")
                 by_name[score.name] = score
-    return {name: by_name[name] for of_metric in statistics for name in of_metric.metric.score_names}
+    return {name: by_name[name] for tally in tallies for name in tally.metric.score_names}
 
 
-def _scores(statistics: Statistics, sample: Sample, drawn: Array | None, options: Options) -> Iterator[Score]:
+def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options) -> Iterator[Score]:
     """A metric's scores; without replicates (resamples, s) they have no bounds, and a note says why."""
-    metric = statistics.metric
+    metric = tally.metric
     nan = np.full(len(metric.score_names), np.nan)
     estimates, ends, errors, methods = nan, (nan, nan), (nan, nan), [options.method] * len(nan)
     with quiet_single_thread():
@@ -87,7 +95,7 @@ def _scores(statistics: Statistics, sample: Sample, drawn: Array | None, options
             level=options.level,
             method=methods[i],
             resamples=options.resamples,
-            signature=str(statistics.signature),
+            signature=str(tally.signature),
             higher_is_better=metric.higher_is_better,
             note=_note(sample.design, float(estimates[i]), options.resamples, replicate),
             low_error=number(errors[0][i]),

@@ -90,6 +90,16 @@ def product(counts: Any, rows: Any, sums: Any) -> None:
 
 
 @compiled
+def add_rows(rows: Any, which: Any, cells: Any, sums: Any) -> None:
+    """Adds those of the rows (n, k) that `which` (n,) marks, in their order, to the sums (m, k) of their cells (n,)."""
+    for i in range(rows.shape[0]):
+        if which[i]:
+            cell = cells[i]
+            for j in range(rows.shape[1]):
+                sums[cell, j] += rows[i, j]
+
+
+@compiled
 def hash_texts(data: Any, offsets: Any, seed: Any, hashed: Any) -> None:
     """Fills hashed (n,): FNV-1a over each text's bytes, from a start that the seed gives, its bits then mixed."""
     start = _mixed(seed + np.uint64(0x9E3779B97F4A7C15))

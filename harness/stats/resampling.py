@@ -68,7 +68,7 @@ class Sample:
 
     def __init__(self, metric: Metric, rows: Rows | Array, design: Design, keep: Kept | None = None) -> None:
         self.metric, self.design = metric, design
-        self.summable = type(metric).score_weighted is Metric.score_weighted
+        self.summable = is_summable(metric)
         self.jackknifed = metric.jackknifed and not self.summable
         self.whole = Rows.of(rows) if keep is None else Rows.of(rows)[keep]
         self.rows = np.ascontiguousarray(self.whole.values, dtype=np.float64)
@@ -133,6 +133,20 @@ class Sample:
             return of_units, np.zeros((1, len(estimate)))
         without = self.metric.score_left_out(self.whole, self.repeat, design.repeats)
         return of_units, (estimate - without) * np.sqrt((design.repeats - 1) / design.repeats)
+
+
+class Summed(Sample):
+    """A summable metric's rows that are summed by unit and repeat already."""
+
+    def __init__(self, metric: Metric, sums: Array, design: Design) -> None:
+        """`sums` (units, repeats * k)."""
+        self.metric, self.design, self.rows = metric, design, sums
+        self.summable, self.jackknifed = True, False
+
+
+def is_summable(metric: Metric) -> bool:
+    """Whether its scores are functions of a sum."""
+    return type(metric).score_weighted is Metric.score_weighted
 
 
 # ---------------------------------------------------------------- draws

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import arrow
 from harness.inputs.choices import BUCKETS, SEED, UNITS
-from harness.types import HarnessError
+from harness.types import HarnessError, Texts
 
 START = 65_536
 """Units up to which `auto` draws each by itself."""
@@ -81,7 +81,7 @@ def hashes(names: Sequence[str], seed: int) -> NDArray[np.uint64]:
     """(n,) a hash of each name under this seed."""
     from harness.stats import kernels
 
-    data, offsets = arrow.utf8(names)
+    data, offsets = names.utf8 if isinstance(names, Texts) else arrow.utf8(names)
     hashed = np.empty(len(names), np.uint64)
     kernels.hash_texts(data, offsets, np.uint64(seed), hashed)
     return hashed

@@ -17,11 +17,16 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        replace(Path(temporary), path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def replace(temporary: Path, path: Path) -> None:
+    """Puts a file that is safely on disk in its place."""
+    os.chmod(temporary, 0o666 & ~_umask())
+    os.replace(temporary, path)
     sync_folder(path.parent)
 
 

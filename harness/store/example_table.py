@@ -15,52 +15,68 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from harness.inputs import arrow, regular
-from harness.types import Example, HarnessError, Output, Statistics
+from harness.types import ABSENT, Examples, HarnessError, Metric, Outputs, Rows, Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
 PREFIX = "metadata."
+TEXT, FLAG, WHOLE, WIDE, NUMBER, JSON = str, bool, int, "beyond 53 bits", float, "json"
+PLAIN: dict[type, Any] = {str: TEXT, bool: FLAG, int: WHOLE, float: NUMBER}
 
 
-def examples_table(
-    examples: Sequence[Example],
-    raw: Sequence[Output],
-    processed: Sequence[Output],
-    statistics: Mapping[str, Statistics],
-    finish: Sequence[str | None] = (),
-) -> Any:
-    """The content of examples.parquet, as an Arrow table; `finish`, how outputs ended, is in it where any is known."""
-    import pyarrow as pa
+class Layout:
+    """How examples are stored: which columns there are, and the type of each metadata field, which must be the same in
+    every block. Found from all blocks before the first one is written."""
 
-    columns: dict[str, Any] = {
-        "id": arrow.texts([e.id for e in examples]),
-        "repeat": arrow.numbers(np.fromiter((e.repeat for e in examples), np.int32, len(examples))),
-        "source": arrow.texts([e.source for e in examples]),
-        "references": arrow.text_lists([e.references for e in examples]),
-        "output": arrow.texts([o.text for o in processed]),
-        "error": arrow.texts([o.error for o in processed]),
-        "raw_output": arrow.texts([o.text for o in raw]),
-    }
-    if any(end is not None for end in finish):
-        columns["finish"] = arrow.texts(finish)
-    scores: dict[str, Any] = {}
-    for scored in statistics.values():
-        values = scored.metric.score_examples(scored.rows)
-        for i, name in enumerate(scored.metric.score_names):
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether it is known of any output how it ended."""
+        self._kinds: dict[str, set[Any]] = {}
+
+    def see(self, rows: Examples, raw: Outputs) -> None:
+        """A block that will be stored."""
+        self.ended = self.ended or any(end is not None for end in raw.finish if raw.infos is not None)
+        for field, column in rows.metadata.items():
+            self._kinds.setdefault(field, set()).update(_kinds(column))
+
+    def table(self, rows: Examples, raw: Outputs, processed: Outputs, scores: Mapping[str, NDArray[Any]]) -> pa.Table:
+        """A block of examples.parquet; `scores`: for each name those of the rows (n,)."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {
+            "id": rows.ids.array,
+            "repeat": arrow.numbers(rows.repeat),
+            "source": rows.sources.array,
+            "references": rows.references.array,
+            "output": processed.texts.array,
+            "error": processed.errors.array,
+            "raw_output": raw.texts.array,
+        }
+        if self.ended:
+            columns["finish"] = arrow.texts(raw.finish)
+        for field, kinds in self._kinds.items():
+            column = rows.metadata.get(field, [None] * len(rows))
+            columns[metadata_name(field, scores)] = _stored(column, kinds)
+        return pa.table({**columns, **{name: arrow.numbers(values) for name, values in scores.items()}})
+
+
+def example_scores(metrics: Mapping[str, Metric], rows: Mapping[str, Rows]) -> dict[str, NDArray[Any]]:
+    """For each score of these metrics that of each example (n,)."""
+    scores: dict[str, NDArray[Any]] = {}
+    for key, metric in metrics.items():
+        values = metric.score_examples(rows[key].values)
+        for i, name in enumerate(metric.score_names):
             if name in COLUMNS:
                 raise HarnessError(
-                    f"a score of {scored.metric.name} is called {name!r}, the name of a column; expected another name"
+                    f"a score of {metric.name} is called {name!r}, the name of a column; expected another name"
                 )
-            scores[name] = arrow.numbers(values[:, i])
-    fields = dict.fromkeys(field for example in examples for field in example.metadata)
-    for field in fields:
-        columns[metadata_name(field, scores)] = _metadata_column([e.metadata.get(field) for e in examples])
-    return pa.table({**columns, **scores})
+            scores[name] = values[:, i]
+    return scores
 
 
 def metadata_name(field: str, scores: Iterable[str]) -> str:
@@ -77,18 +93,55 @@ def metadata_field(column: str, scores: Iterable[str]) -> str:
     return field if metadata_name(field, scores) == column else column
 
 
-def _metadata_column(values: list[Any]) -> Any:
-    """An Arrow array; mappings, and values of several kinds in one column, become their JSON."""
+def _kinds(column: Sequence[Any]) -> set[Any]:
+    """What a field holds: some of `TEXT`, `FLAG`, `WHOLE`, `WIDE`, `NUMBER` and `JSON`, or an Arrow type."""
+    if isinstance(column, Texts):
+        return {TEXT} if column.array.null_count < len(column) else set()
+    values = [value for value in column if value is not None and value is not ABSENT]
+    types = set(map(type, values))
+    if int in types and types <= PLAIN.keys():
+        sizes = [abs(value) for value in values if type(value) is int]
+        whole = JSON if max(sizes) > 2**63 - 1 else WIDE if max(sizes) > 2**53 else WHOLE
+        return {PLAIN[kind] for kind in types - {int}} | {whole}
+    if types <= PLAIN.keys():
+        return {PLAIN[kind] for kind in types}
+    if any(_holds_mapping(value) for value in values):
+        return {JSON}
     import pyarrow as pa
 
     try:
-        if any(
-            isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(x, Mapping) for x in v)) for v in values
-        ):
-            raise TypeError
-        return arrow.values(values)
+        return {pa.array(values).type}
     except (pa.ArrowException, TypeError, OverflowError):
-        return arrow.texts([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
+        return {JSON}
+
+
+def _holds_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(x, Mapping) for x in value))
+
+
+def _stored(column: Sequence[Any], kinds: set[Any]) -> Any:
+    """The Arrow array of a field that holds these kinds in all blocks; values of several kinds become their JSON."""
+    import pyarrow as pa
+
+    if kinds <= {TEXT} and isinstance(column, Texts):
+        return column.array if kinds else pa.nulls(len(column))
+    values = [None if value is ABSENT else value for value in column]
+    if not kinds:
+        return pa.nulls(len(values))
+    if kinds in ({TEXT}, {FLAG}):
+        return arrow.values(values, *kinds)
+    if kinds <= {WHOLE, WIDE}:
+        return arrow.values(values, int)
+    if kinds <= {WHOLE, NUMBER}:
+        return arrow.values(values, float)
+    types = [kind for kind in kinds if isinstance(kind, pa.DataType)]
+    if len(types) == len(kinds):
+        try:
+            fields = [pa.schema([("field", kind)]) for kind in sorted(types, key=str)]
+            return pa.array(values, pa.unify_schemas(fields, promote_options="permissive").field("field").type)
+        except (pa.ArrowException, TypeError, OverflowError):
+            pass
+    return arrow.texts([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from harness.inputs import regular
 from harness.store import shape
 from harness.store.example_table import Expected, read_examples
-from harness.store.folder import _read_statistics, intact
+from harness.store.folder import intact, read_statistics
 from harness.types import HarnessError, Metric, RunResult, Score, Signature, Statistics
 
 
@@ -40,7 +40,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 def read(folder: Path, scoring: Scoring | None) -> RunResult:
     """A stored run. Without `scoring` there are no statistics."""
     manifest, stored = documents(folder)
-    described, rows = _read_statistics(folder) if scoring is not None else ({}, {})
+    described, rows = read_statistics(folder) if scoring is not None else ({}, {})
     statistics: dict[str, Statistics] = {}
     untested: dict[str, str] = {}
     for name, description in described.items():

@@ -10,11 +10,11 @@ outputs.jsonl       the journal of generated outputs
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ from harness.inputs import arrow, files, regular
 from harness.inputs.locks import NoLocks, held
 from harness.store import atomic
 from harness.store.shape import NAMES, SCHEMA, check_statistics, parsed
-from harness.types import HarnessError, Rows, RunResult
+from harness.store.writing import Writer, cannot_be_written
+from harness.types import BLOCK, HarnessError, Rows, RunResult
 
 MARKS = {".lock", "outputs.jsonl", "statistics.parquet"}
 """One of these is in every folder that a run has written to."""
@@ -74,39 +75,6 @@ def _check_free(folder: Path) -> None:
         )
 
 
-def contents(result: RunResult, specs: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
-    """The files of the result: same result, same bytes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns: dict[str, pa.Array] = {}
-    for name, part in result.statistics.items():
-        floats = zip(part.metric.columns, map(arrow.numbers, part.rows.T), strict=True)
-        columns |= {f"{name}:{column}": values for column, values in floats}
-        columns |= {f"{name}:{column}": arrow.number_lists(part.lists[column]) for column in part.metric.lists}
-    described = {
-        name: {
-            "_target_": specs[name]["_target_"],
-            "options": {k: v for k, v in specs[name].items() if k != "_target_"},
-            "version": part.metric.version,
-            "columns": list(part.metric.columns),
-            "lists": list(part.metric.lists),
-            "definition": dict(part.signature.definition),
-            "provenance": dict(part.signature.provenance),
-            "key": part.key,
-        }
-        for name, part in result.statistics.items()
-    }
-    metadata = {"harness": json.dumps({"schema": SCHEMA, "metrics": described})}
-    rows = pa.table(columns).replace_schema_metadata(metadata)
-    documents = {}
-    for name, content in (("statistics.parquet", rows), ("examples.parquet", result.table)):
-        buffer = io.BytesIO()
-        pq.write_table(content, buffer, compression="zstd")
-        documents[name] = buffer.getvalue()
-    return {**documents, "scores.json": _json(scores_json(result))}
-
-
 def intact(folder: Path, digests: Mapping[str, str]) -> bool:
     """Whether the result's files are those of these digests."""
     try:
@@ -115,21 +83,18 @@ def intact(folder: Path, digests: Mapping[str, str]) -> bool:
         return False
 
 
-def write(folder: Path, contents: Mapping[str, bytes], config: str, manifest: Mapping[str, Any]) -> None:
-    """Writes what changed in the folder; each file is replaced whole, the scores last."""
+def write(folder: Path, result: Writer | None, scores: bytes, config: str, manifest: Mapping[str, Any]) -> None:
+    """Writes what changed in the folder; each file is replaced whole, the scores last. `result`: its tables, None where
+    what is in the folder stays."""
     try:
-        for name in ("statistics.parquet", "examples.parquet"):
-            if name in contents:
-                atomic.write(folder / name, contents[name])
+        if result is not None:
+            result.replace()
         atomic.write(folder / "config.yaml", config.encode())
         write_manifest(folder, manifest)
-        if "scores.json" in contents:
-            atomic.write(folder / "scores.json", contents["scores.json"])
+        if result is not None:
+            atomic.write(folder / "scores.json", scores)
     except OSError as error:
-        raise HarnessError(
-            f"the run folder {folder} cannot be written ({error.strerror or error}); outputs generated so far are kept "
-            "in its journal, run the same command again when there is room"
-        ) from error
+        raise cannot_be_written(folder, error) from error
 
 
 def copy_journal(source: Path, folder: Path) -> None:
@@ -144,7 +109,8 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     atomic.write(folder / "manifest.json", _json(manifest))
 
 
-def scores_json(result: RunResult) -> dict[str, Any]:
+def scores_json(result: RunResult, examples: int) -> bytes:
+    """The content of scores.json, of a run on so many examples: same result, same bytes."""
     scores = {}
     for name, score in result.scores.items():
         fields = ("estimate", "low", "high", "level", "method", "resamples", "signature")
@@ -152,15 +118,16 @@ def scores_json(result: RunResult) -> dict[str, Any]:
         scores[name] |= {field: getattr(score, field) for field in ("higher_is_better", "title", "digits", "units")}
         optional = ("low_error", "high_error", "if_worst", "if_best", "note")
         scores[name] |= {field: value for field in optional if (value := getattr(score, field)) is not None}
-    return {
+    document = {
         "schema": SCHEMA,
         "name": result.name,
-        "examples": result.table.column("repeat").to_pylist().count(0),
+        "examples": examples,
         "failed": result.failed,
         "health": result.health,
         **({"stopped": result.stopped} if result.stopped else {}),
         "scores": scores,
     }
+    return _json(document)
 
 
 def _json(value: Any) -> bytes:
@@ -171,20 +138,46 @@ def _json(value: Any) -> bytes:
 class StoredRows:
     """A metric's rows of an earlier run, with what made them."""
 
-    rows: Rows
+    parts: Callable[[Iterable[int]], Iterator[Rows]]
+    """(how many rows each part is to have) -> the rows, part by part."""
     provenance: Mapping[str, str]
 
 
 def stored_rows(folder: Path) -> dict[str, StoredRows]:
     """Rows of an earlier run of this folder by their key; empty where there are none."""
     try:
-        described, rows = _read_statistics(folder)
+        described = _described(folder)
     except (OSError, HarnessError):
         return {}
-    return {about["key"]: StoredRows(rows[name], about["provenance"]) for name, about in described.items()}
+    return {
+        about["key"]: StoredRows(partial(_parts, folder, name, about), about["provenance"])
+        for name, about in described.items()
+    }
 
 
-def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_rows(folder: Path, name: str) -> Rows:
+    """All rows of a metric of a finished run."""
+    return read_statistics(folder, name)[1][name]
+
+
+def read_statistics(folder: Path, *names: str) -> tuple[dict[str, Any], dict[str, Rows]]:
+    """(what is stored with the rows of each metric, the rows of these metrics, or of all)."""
+    with _statistics_file(folder) as file:
+        described = _head(file)
+        chosen = {name: described[name] for name in names or described}
+        columns = [f"{name}:{column}" for name, about in chosen.items() for column in _columns(about)]
+        table = file.read(columns)
+        _check_columns(table, chosen)
+        return described, {name: _rows(table, name, about) for name, about in chosen.items()}
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    with _statistics_file(folder) as file:
+        return _head(file)
+
+
+@contextmanager
+def _statistics_file(folder: Path) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -192,16 +185,42 @@ def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         regular.check(path)
         with pq.ParquetFile(path) as file:  # read_table would import pandas
-            table = file.read()
-        content = parsed((table.schema.metadata or {}).get(b"harness", b""))
-        check_statistics(content)
-        described: dict[str, Any] = content["metrics"]
-        _check_columns(table, described)
-        rows = {name: _rows(table, name, about) for name, about in described.items()}
+            yield file
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise HarnessError(f"{path} cannot be read ({why}); expected the statistics of a run") from None
-    return described, rows
+
+
+def _head(file: Any) -> dict[str, Any]:
+    """What is stored with the rows: by metric."""
+    content = parsed((file.schema_arrow.metadata or {}).get(b"harness", b""))
+    check_statistics(content)
+    described: dict[str, Any] = content["metrics"]
+    return described
+
+
+def _columns(about: Mapping[str, Any]) -> list[str]:
+    return [*about["columns"], *about.get("lists", ())]
+
+
+def _parts(folder: Path, name: str, about: Mapping[str, Any], sizes: Iterable[int]) -> Iterator[Rows]:
+    """The rows of a metric in parts of these sizes, holding no more than a part."""
+    import pyarrow as pa
+
+    columns = [f"{name}:{column}" for column in _columns(about)]
+    with _statistics_file(folder) as file:
+        batches = file.iter_batches(BLOCK, columns=columns)
+        held: list[Any] = []
+        for size in sizes:
+            while sum(part.num_rows for part in held) < size:
+                if (batch := next(batches, None)) is None:
+                    raise ValueError("fewer rows than the run has")
+                held.append(pa.Table.from_batches([batch]))
+            whole = pa.concat_tables(held)
+            part = whole.slice(0, size)
+            _check_columns(part, {name: about})
+            yield _rows(part, name, about)
+            held = [whole.slice(size)]
 
 
 def _check_columns(table: Any, described: Mapping[str, Any]) -> None:
@@ -214,7 +233,8 @@ def _check_columns(table: Any, described: Mapping[str, Any]) -> None:
                 raise ValueError(f"{table.schema.names.count(column)} columns {column}")
             table.column(column).validate(full=True)
         for column in (f"{name}:{column}" for column in about["columns"]):
-            if table.schema.field(column).type != pa.float64() or np.isinf(arrow.floats(table.column(column))).any():
+            kind = table.schema.field(column).type
+            if kind not in (pa.float64(), pa.int64()) or np.isinf(arrow.floats(table.column(column))).any():
                 raise ValueError(f"not only finite numbers in the column {column}")
 
 

@@ -148,6 +148,8 @@ class Metric(ABC):
     these are followed, unless the caller names the others too."""
     columns: tuple[str, ...]
     """Names of the k statistics."""
+    counted: tuple[str, ...] = ()
+    """Those of the columns that hold whole numbers only, and are stored as such."""
     lists: tuple[str, ...] = ()
     """Names of the lists that each example has beside its k numbers, for `score_weighted`. A value must mean the same
     in every example, system and process, such as a hash of a word: rows are stored, and rows of two systems mixed."""
@@ -259,7 +261,7 @@ class Metric(ABC):
         kept = {
             k: repr(v)
             for k, v in own.items()
-            if k not in ("name", "columns", "score_names", "advance", "arrays", "context")
+            if k not in ("name", "columns", "score_names", "counted", "advance", "arrays", "context")
         }
         return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
 

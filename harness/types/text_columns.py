@@ -158,6 +158,13 @@ class Texts(Sequence[str | None]):
         """Those at these places, in this order."""
         return Texts(self.array.take(whole_numbers(places)))
 
+    def compact(self) -> Texts:
+        """The same in memory of its own, so that a part does not hold the whole that it was cut from."""
+        data, starts = self.utf8
+        low, high = int(starts[0]), int(starts[-1])
+        present = self.present if self.array.null_count else None
+        return Texts.of_bytes(data[low:high].tobytes(), starts - low, present)
+
     def filled(self) -> Texts:
         """With empty texts where there is none."""
         if not self.array.null_count:
@@ -292,7 +299,10 @@ class Examples(Sequence[Example]):
             Texts.joined([part.ids for part in parts]),
             Texts.joined([part.sources for part in parts]),
             TextLists.joined([part.references for part in parts]),
-            {field: _together([part.metadata.get(field) for part in parts], parts) for field in fields},
+            {
+                field: joined_columns([part.metadata.get(field, [ABSENT] * len(part)) for part in parts])
+                for field in fields
+            },
             np.concatenate([part.repeat for part in parts]) if repeated else None,
         )
 
@@ -397,6 +407,11 @@ class Outputs(Sequence[Output]):
     def failed(self) -> int:
         """How many have an error instead."""
         return len(self) - len(self.good)
+
+    @property
+    def finish(self) -> list[str | None]:
+        """How each ended, where the system says so."""
+        return [None] * len(self) if self.infos is None else [info.get("finish") for info in self.infos]
 
     def taken(self, places: Places) -> Outputs:
         """Those at these places, in this order."""
@@ -511,11 +526,8 @@ def _taken(column: Sequence[Any], places: Places) -> Sequence[Any]:
     return column.taken(places) if isinstance(column, Texts) else [column[i] for i in places.tolist()]
 
 
-def _together(columns: Sequence[Sequence[Any] | None], parts: Sequence[Examples]) -> Sequence[Any]:
-    """A field of several parts, some of which do not have it."""
+def joined_columns(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """One column of metadata after the other."""
     if all(isinstance(column, Texts) for column in columns):
         return Texts.joined([column for column in columns if isinstance(column, Texts)])
-    lists = (
-        [ABSENT] * len(part) if column is None else list(column) for column, part in zip(columns, parts, strict=True)
-    )
-    return list(chain.from_iterable(lists))
+    return list(chain.from_iterable(columns))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.health import LOOP, _repeats, health, looping
-from harness.types import Example, Output
+from harness.run.health import LOOP, Health, looping
+from harness.types import Example, Examples, Output, Outputs
 from tests.conftest import GOOD, ROWS, Called, write_jsonl
 
 Cli = Callable[..., Called]
@@ -45,6 +47,16 @@ FINE = [
 ]
 
 
+def health(rows: list[Example], outputs: list[Output], finish: list[str | None]) -> dict[str, Any]:
+    """Counted in two blocks."""
+    with_ends = [replace(output, info={"finish": end}) for output, end in zip(outputs, finish, strict=True)]
+    counted = Health()
+    for part in (slice(0, 1), slice(1, None)):
+        if rows[part]:
+            counted.add(Examples.of(rows[part]), Outputs.of(with_ends[part]))
+    return counted.document()
+
+
 @pytest.mark.parametrize("text", LOOPS)
 def test_loops(text: str) -> None:
     assert looping(text)
@@ -69,7 +81,6 @@ def test_loops_as_defined(start: str, unit: str, times: int, rest: int) -> None:
     lengths = {p: max(least, math.ceil(2.5 * p)) for p in range(1, n)}
     expected = any(periodic(length, p) for p, length in lengths.items() if length <= n)
     assert looping(text) == expected
-    assert n < LOOP or _repeats(text) == expected
 
 
 def test_shares() -> None:
@@ -128,3 +139,11 @@ def test_in_the_table_and_the_folder(files: Path, cli: Cli) -> None:
     stored = json.loads((folder / "scores.json").read_text())["health"]
     assert stored["empty"] == 0.25
     assert json.loads((folder / "manifest.json").read_text())["health"] == stored
+
+
+@given(st.text("ab \u00a0\u3000\x1f\u200b🙂é", max_size=12), st.text("ab \u00a0\u3000\x1f\u200b🙂é", max_size=12))
+def test_white_space_at_the_ends_is_that_of_python(text: str, source: str) -> None:
+    shares = health([Example("1", source, ("ab",))], [Output(text)], [None])
+    assert shares["empty"] == float(not text.strip())
+    assert shares["copied"] == (None if not source else float(text.strip() == source.strip()))
+    assert shares["length_ratio"] == len(text) / 2

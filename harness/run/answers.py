@@ -1,0 +1,158 @@
+"""A system's answers: the rows of a data set with their outputs, before and after postprocessing, block by block.
+
+What is computed later depends on the answers by their keys, which are made here as the answers come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.inputs.hashing import Content, Hashes, hashed, hashed_lists, hashed_rows, hashed_values
+from harness.inputs.kept import Kept
+from harness.postprocess import Postprocess
+from harness.store.example_table import Layout
+from harness.types import Batch, Example, Examples, Output, Outputs, Texts
+from harness.types.text_columns import blocks_of
+
+LONGEST = 10_000_000
+"""Characters of an output; a megabyte is a novel, and beyond this it is nobody's answer."""
+Reads = tuple[str, ...]
+"""The columns that a metric's rows depend on."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A block of rows and their outputs."""
+
+    rows: Examples
+    raw: Outputs
+    processed: Outputs
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batch(self) -> Batch:
+        """What a metric scores: the outputs that did not fail, with what belongs to each."""
+        good = self.processed.good
+        if len(good) == len(self):
+            return Batch.of(self.processed.texts, self.rows)
+        return Batch.of(self.processed.texts.taken(good), self.rows.taken(good))
+
+
+class Answers:
+    """The answers to all rows, in their order."""
+
+    def __init__(self, rows: Kept[Examples], reads: Iterable[Reads] = (), folder: Path | None = None) -> None:
+        """`reads`: the sets of columns that will be scored. `folder`: where outputs are kept while there is no room for
+        them in memory."""
+        self.rows = rows
+        self._contents = {columns: Content() for columns in reads}
+        self.layout = Layout()
+        self.outputs = Content()
+        """Of what the system gave."""
+        self._raw: Kept[Outputs] = Kept(folder)
+        self._processed: Kept[Outputs] | None = None
+        self._folder = folder
+        self._failed: list[NDArray[np.int64]] = []
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Example],
+        raw: Sequence[Output],
+        postprocess: Postprocess | None = None,
+        reads: Iterable[Reads] = (),
+    ) -> Answers:
+        """Of rows and outputs in memory."""
+        kept: Kept[Examples] = Kept()
+        for block in blocks_of(rows):
+            kept.append(block)
+        answers, first = cls(kept, reads), 0
+        for block in kept.blocks():
+            answers.add(block, Outputs.of(raw[first : first + len(block)]), postprocess)
+            first += len(block)
+        return answers
+
+    def add(self, rows: Examples, raw: Outputs, postprocess: Postprocess | None = None) -> None:
+        """The outputs of the next block."""
+        processed = bounded(raw if postprocess is None else postprocess.column(raw))
+        if processed is not raw and self._processed is None:  # until now they were the same
+            self._processed = Kept(self._folder)
+            for earlier in self._raw.blocks():
+                self._processed.append(earlier)
+        before = len(self._raw)
+        self._raw.append(raw)
+        if self._processed is not None:
+            self._processed.append(processed)
+        self._failed.append(before + np.flatnonzero(~processed.texts.present))
+        self.layout.see(rows, raw)
+        self._hash(Answered(rows, raw, processed))
+        ends = Texts.of(raw.finish) if raw.infos is not None else Texts.nulls(len(raw))
+        self.outputs.add(
+            hashed_rows(
+                hashed(rows.ids, "id"),
+                hashed_values(rows.repeat.tolist(), "repeat"),
+                hashed(raw.texts, "output"),
+                hashed(raw.errors, "error"),
+                hashed(ends, "finish"),
+            )  # fmt: skip
+        )
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def blocks(self) -> Iterator[Answered]:
+        processed = self._raw if self._processed is None else self._processed
+        for rows, raw, after in zip(self.rows.blocks(), self._raw.blocks(), processed.blocks(), strict=True):
+            yield Answered(rows, raw, raw if self._processed is None else after)
+
+    @property
+    def failed(self) -> NDArray[np.int64]:
+        """The places of rows without an output to score."""
+        return np.concatenate(self._failed) if self._failed else np.empty(0, np.int64)
+
+    def raw(self) -> Iterator[Outputs]:
+        """What the system gave, block by block."""
+        return self._raw.blocks()
+
+    def key(self, reads: Reads) -> str:
+        """Of what is in these columns, which were named at the beginning, and of which rows can be scored."""
+        return self._contents[reads].ordered
+
+    def _hash(self, block: Answered) -> None:
+        hashes: dict[str, Hashes] = {}
+        present = block.processed.texts.present[:, None]
+        for columns, content in self._contents.items():
+            for name in columns:
+                if name not in hashes:
+                    hashes[name] = _hashed_column(block, name)
+            content.add(hashed_rows(*(hashes[name] for name in columns)) * present)
+
+
+def _hashed_column(block: Answered, name: str) -> Hashes:
+    if name == "outputs":
+        return hashed(block.processed.texts, name)
+    if name == "references":
+        return hashed_lists(block.rows.references, name)
+    if name == "sources":
+        return hashed(block.rows.sources, name)
+    column = block.rows.metadata.get(name)
+    return np.zeros((len(block), 2), np.uint64) if column is None else hashed_values(column, name)
+
+
+def bounded(outputs: Outputs) -> Outputs:
+    """An output that is too long to be scored has failed."""
+    if not len(outputs) or np.diff(outputs.texts.utf8[1]).max() <= LONGEST:
+        return outputs
+    return Outputs.of([_bounded(output) for output in outputs])
+
+
+def _bounded(output: Output) -> Output:
+    if output.text is None or len(output.text) <= LONGEST:
+        return output
+    return Output(None, f"the output has {len(output.text):,} characters; expected at most {LONGEST:,}", output.info)

@@ -1,0 +1,59 @@
+"""What a data set lacks for a metric, and what a metric's author got wrong: said before it becomes a wrong score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.inputs import files
+from harness.types import HarnessError, Metric, Rows
+
+SHOWN = 3
+"""Ids in a message."""
+
+
+def check_references(metrics: Mapping[str, Metric], lengths: NDArray[np.int64], ids: Iterable[str]) -> None:
+    """Refuses examples without references where a metric needs them; `lengths`: how many each example has."""
+    needing = [name for name, metric in metrics.items() if metric.needs_references]
+    without = np.flatnonzero(lengths == 0)
+    if needing and len(without):
+        shown = set(without[:SHOWN].tolist())
+        names = [id_ for i, id_ in enumerate(ids) if i in shown] + [""] * (len(without) - len(shown))
+        raise HarnessError(
+            f"{len(without)} of {len(lengths)} examples have no references ({files.some(names)}); "
+            f"expected at least one each, since {needing[0]} needs them"
+        )
+
+
+def check_rows(metric: Metric, rows: Rows, n: int) -> None:
+    """Refuses what a metric's author got wrong."""
+    name, shape = metric.name, rows.values.shape
+    if not metric.columns:
+        raise HarnessError(f"{name} has no columns; expected at least one, whose NaN says what cannot be scored")
+    if shape != (n, len(metric.columns)):
+        raise HarnessError(f"{name} gave statistics of shape {shape}; expected ({n}, {len(metric.columns)})")
+    if set(rows.lists) != set(metric.lists):
+        given, expected = (", ".join(lists) or "none" for lists in (rows.lists, metric.lists))
+        raise HarnessError(f"{name} gave the lists {given}; expected {expected}, as its `lists` says")
+    clash = set(metric.lists) & set(metric.columns)
+    if clash:
+        raise HarnessError(f"{name} has a list and a column {sorted(clash)[0]!r}; expected distinct names")
+    for each, lists in rows.lists.items():
+        starts, values = lists.starts, lists.values
+        if starts.dtype != np.int64 or values.dtype != np.int64:
+            raise HarnessError(f"{name}: the list {each} has {values.dtype} values; expected int64")
+        if len(lists) != n or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
+            raise HarnessError(
+                f"{name}: the list {each} has {len(lists)} lists of {len(values)} values; expected {n}, one for each "
+                "example, whose starts rise from 0 to the number of values"
+            )
+    if type(metric).score_weighted is Metric.score_weighted:
+        with np.errstate(all="ignore"):
+            scores = np.shape(metric.score(np.nansum(rows.values, axis=0)))
+        if scores != (len(metric.score_names),):
+            raise HarnessError(
+                f"{name} gave scores of shape {scores} for sums of shape ({len(metric.columns)},); "
+                f"expected ({len(metric.score_names)},), one for each of its score_names"
+            )

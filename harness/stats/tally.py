@@ -1,0 +1,81 @@
+"""A metric's rows as they come, block by block: summed by unit where its score is a function of sums, else kept.
+
+What is drawn, units, is known before the first row: so the rows of ten million examples take no more room than those of
+the units, and what is resampled is the same whatever the blocks were.
+
+>>> from harness.testing import WordCount
+>>> tally = Tally(WordCount(), Signature({}, {}), Design.of(3, clusters=["x", "x", "y"]))
+>>> tally.add(Rows(np.array([[2.0, 1.0], [3.0, 1.0]]))), tally.add(Rows(np.array([[4.0, 1.0]])))
+(None, None)
+>>> tally.sample().rows.tolist(), tally.scored.tolist()
+([[5.0, 2.0], [4.0, 1.0]], [True, True, True])
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.stats.design import Design
+from harness.stats.resampling import Sample, Summed, is_summable
+from harness.types import Array, Metric, Rows, Signature, Statistics
+
+
+class Tally:
+    def __init__(self, metric: Metric, signature: Signature, design: Design) -> None:
+        self.metric, self.signature, self.design = metric, signature, design
+        self.scored = np.zeros(len(design.members), np.bool_)
+        """(n,) which examples have a row."""
+        self._next = 0
+        self._kept: list[Rows] = []
+        self._summable = is_summable(metric)
+        cells = design.units * design.repeats if self._summable else 0
+        self._sums = np.zeros((cells, len(metric.columns)))
+
+    @classmethod
+    def of(cls, statistics: Statistics, design: Design) -> Tally:
+        """Of rows that are all there."""
+        tally = cls(statistics.metric, statistics.signature, design)
+        tally.add(statistics.whole)
+        return tally
+
+    def add(self, rows: Rows) -> None:
+        """The rows of the next examples; NaN where there is nothing to score."""
+        from harness.stats import kernels
+
+        part = slice(self._next, self._next + len(rows))
+        self._next = part.stop
+        values = np.ascontiguousarray(rows.values, dtype=np.float64)
+        self.scored[part] = ~np.isnan(values).any(axis=1)
+        if self._summable:
+            cells = self.design.members[part] * self.design.repeats + self.design.repeat[part]
+            kernels.add_rows(values, self.scored[part], cells, self._sums)
+        else:
+            self._kept.append(rows)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All of them, of a metric whose rows are kept."""
+        return Rows.joined(*self._kept)
+
+    def sample(self) -> Sample:
+        """What is resampled: the examples that have a row, as a data set of their own."""
+        if not self._summable:
+            return Sample(self.metric, self.rows[self.scored], self.design.kept(self.scored))
+        whole = self._sums.reshape(self.design.units, -1)
+        if self.scored.all():
+            return Summed(self.metric, whole, self.design)
+        return Summed(self.metric, whole[np.unique(self.design.members[self.scored])], self.design.kept(self.scored))
+
+    def estimate_with(self, more: Rows, places: NDArray[np.int64]) -> Array:
+        """(s,) the scores, had the examples at these places, which have no row, had these rows."""
+        if self._summable:
+            total = self._sums.sum(0) + np.nansum(np.where(np.isnan(more.values).any(1)[:, None], 0, more.values), 0)
+            return np.asarray(self.metric.score(total))
+        order = np.arange(len(self.scored))
+        order[places] = len(order) + np.arange(len(places))  # of rows put after all others
+        filled = Rows.joined(self.rows, more)[order]
+        keep = ~np.isnan(filled.values).any(axis=1)
+        return Sample(self.metric, filled[keep], self.design.kept(keep)).estimate()
