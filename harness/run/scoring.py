@@ -25,6 +25,7 @@ from harness.store.example_table import examples_table, metadata_name
 from harness.store.folder import StoredRows
 from harness.types import (
     Array,
+    Batch,
     Example,
     HarnessError,
     Lists,
@@ -184,7 +185,7 @@ def _statistics(
     metric: Metric, outputs: list[str], references: list[tuple[str, ...]], sources: list[str | None]
 ) -> Array | Rows:
     try:
-        return metric.statistics(outputs, references, sources)
+        return metric.statistics(Batch(outputs, references, sources))
     except MemoryError:
         longest = max((len(text) for texts in (outputs, *references) for text in texts), default=0)
         raise HarnessError(

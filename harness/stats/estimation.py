@@ -15,7 +15,7 @@ from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.options import Options
 from harness.stats.resampling import Sample, quiet_single_thread
-from harness.types import Advance, Example, HarnessError, Rows, Score, Statistics, nothing
+from harness.types import Advance, Batch, Example, HarnessError, Rows, Score, Statistics, nothing
 
 log = logging.getLogger(__name__)
 GROUPING = re.compile(
@@ -89,12 +89,12 @@ def _with_extremes(
 ) -> dict[str, Score]:
     """The scores with what they would be, had the failed examples given nothing, and had they given a reference."""
     scores = dict(known)
-    references = [examples[i].references for i in failed]
-    sources = [examples[i].source for i in failed]
+    without = [examples[i] for i in failed]
+    empty = Batch([""] * len(failed), [each.references for each in without], [each.source for each in without])
     places = np.arange(len(examples))
     places[list(failed)] = len(examples) + np.arange(len(failed))  # of rows put after all others
     for of_metric in statistics:
-        ends = of_metric.metric.extremes(references, sources)
+        ends = of_metric.metric.extremes(empty)
         if ends is None:
             continue
         estimates = []
