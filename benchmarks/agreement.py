@@ -20,7 +20,7 @@ from harness.metrics.chrf import Chrf
 from harness.metrics.nist import Nist
 from harness.metrics.rouge import Rouge
 from harness.metrics.ter import Ter
-from harness.types import Metric
+from harness.types import Batch, Metric
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 PAGE = Path(__file__).parents[1] / "docs" / "agreement.md"
@@ -121,12 +121,12 @@ def by_example(streams: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def corpus(metric: Metric, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, references))
     return dict(zip(metric.score_names, metric.score(rows.sum(0)).tolist(), strict=True))
 
 
 def sentence(metric: Metric, output: str, references: Sequence[str]) -> float:
-    return float(metric.score_examples(metric.statistics([output], [references], [None]))[0, 0])
+    return float(metric.score_examples(metric.statistics(Batch([output], [references])))[0, 0])
 
 
 # ---------------------------------------------------------------- BLEU, chrF, NIST, TER
@@ -189,7 +189,7 @@ def sacrebleu_corpus_bleu() -> Iterator[Row]:
     for case in cases["statistics"]:
         pairs += [(floor(case, value), case[f"score_floor_{value}_over_100"]) for value in (0.1, 0)]
         metric = Bleu(tokenize="none")
-        counts = metric.statistics(case["hyp"], by_example(case["refs"]), [None])[0]
+        counts = metric.statistics(Batch(case["hyp"], by_example(case["refs"])))[0]
         row = dict(zip(metric.columns, counts.tolist(), strict=True))
         pairs += [(row[f"{what}{n + 1}"], case[what][n]) for what in ("correct", "total") for n in range(4)]
     for case in cases["compute_bleu"]:
@@ -357,7 +357,7 @@ def perl_row(name: str, options: str, systems: Mapping[str, Mapping[str, Sequenc
     for system, scores in systems.items():
         metric = perl_metric(options, scores)
         outputs, references = read(name, system)
-        ours = metric.score_examples(metric.statistics(outputs, references, [None] * len(outputs)))
+        ours = metric.score_examples(metric.statistics(Batch(outputs, references)))
         theirs = np.array(list(scores.values()))[..., ::-1]  # (types, n, 3): F, precision, recall, as ours
         theirs = theirs.transpose(1, 0, 2).reshape(ours.shape)
         examples += [list(zip(*both, strict=True)) for both in zip(ours.tolist(), theirs.tolist(), strict=True)]

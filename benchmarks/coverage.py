@@ -34,7 +34,7 @@ from harness.stats.options import ComparisonOptions, Options
 from harness.stats.resampling import Sample, quiet_single_thread, replicates
 from harness.stats.sequential import ConfidenceSequence
 from harness.stats.winner import best_of
-from harness.types import Array, Metric, RunResult, Signature, Statistics
+from harness.types import Array, Batch, Metric, RunResult, Signature, Statistics
 
 PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
 SIZES = (25, 100, 400, 1600)
@@ -90,10 +90,9 @@ def population(folder: str, systems: Sequence[str], scores: Sequence[str]) -> Po
         some = list(EmbeddedDataset().examples())
         references = [list(e.references) for e in some]
         outputs = [[o.text or "" for o in Lead(k + 1).generate(some)] for k in range(len(systems))]
-    nothing = [None] * len(references)
     made = {score: MAKE[score]() for score in scores}
     return Population(
-        folder, {s: np.stack([m.statistics(texts, references, nothing) for texts in outputs]) for s, m in made.items()}
+        folder, {s: np.stack([m.statistics(Batch(texts, references)) for texts in outputs]) for s, m in made.items()}
     )
 
 

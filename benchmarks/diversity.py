@@ -15,7 +15,7 @@ from harness.metrics.distinct import Distinct
 from harness.stats.design import Design
 from harness.stats.intervals import interval
 from harness.stats.resampling import Sample, quiet_single_thread, replicates
-from harness.types import Array, Rows
+from harness.types import Array, Batch, Rows
 
 DATA = (("comparemt_ted_detok", ("sys1", "sys2")), ("wmt22_de-en", ("Online-A", "Lan-Bridge")))
 SIZES = (25, 100, 400)
@@ -26,7 +26,7 @@ def populations(folder: str, systems: tuple[str, ...]) -> list[Rows]:
     metric, tables = Distinct(), [read(SHARED / folder / "systems" / f"{name}.jsonl") for name in systems]
     outputs = [{row["id"]: row["output"] for row in table} for table in tables]
     ids = [id_ for id_ in outputs[0] if all(id_ in texts for texts in outputs)]
-    return [metric.statistics([texts[id_] for id_ in ids], [], []) for texts in outputs]
+    return [metric.statistics(Batch([texts[id_] for id_ in ids], [])) for texts in outputs]
 
 
 def scored(rows: Rows, weights: Array) -> Array:

@@ -14,6 +14,7 @@ from scipy.stats import kendalltau
 
 from benchmarks.lexical import SHARED, read
 from harness.metrics.bertscore import BertScore
+from harness.types import Batch
 
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 SETS = {"mqm_ted_zh-en": ("mqm", "MQM, TED zh-en"), "topical_chat": ("overall", "Topical-Chat, overall")}
@@ -52,7 +53,7 @@ def main() -> None:
     cells: list[list[str]] = [[str(i)] for i in range(len(columns))]
     for name, (field, _) in SETS.items():
         outputs, references, human, segments = pairs(name, field)
-        rows = metric.statistics(outputs, references, [None] * len(outputs))
+        rows = metric.statistics(Batch(outputs, references))
         for cell, taus in zip(cells, correlations(rows[:, columns], human, segments), strict=True):
             low, high = np.quantile(taus[1:], [0.025, 0.975])
             cell.append(f"{taus[0]:.3f} [{low:.3f}, {high:.3f}]")

@@ -26,7 +26,7 @@ from harness.metrics.chrf import Chrf, ChrfPlusPlus
 from harness.metrics.nist import Nist
 from harness.metrics.rouge import Rouge
 from harness.metrics.ter import Ter
-from harness.types import Metric
+from harness.types import Batch, Metric
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 SETS = {"TED": ("comparemt_ted_detok", "sys1"), "WMT": ("wmt22_de-en", "Online-A")}
@@ -93,7 +93,7 @@ def ours(metric: Metric, pairs: tuple[list[str], list[list[str]]]) -> None:
     """Statistics and score of each example, and the score of the corpus."""
     outputs, references = pairs
     fitted = metric.fit(references)
-    rows = fitted.statistics(outputs, references, [None] * len(outputs))
+    rows = fitted.statistics(Batch(outputs, references))
     fitted.score_examples(rows)
     fitted.score(rows.sum(0))
 
@@ -278,7 +278,7 @@ def _measured(name: str, n: int, stream: bool) -> dict[str, float]:
         sums: Any = 0
         for _ in range(n // PAIRS):
             chunk = repeated(outputs, references, PAIRS)
-            sums = sums + metric.statistics(chunk[0], [(r,) for r in chunk[1]], []).sum(0)
+            sums = sums + metric.statistics(Batch(chunk[0], [(r,) for r in chunk[1]])).sum(0)
         metric.score(sums)
     else:
         ours(metric, given)
@@ -298,8 +298,8 @@ def _cold(name: str) -> dict[str, float]:
     for chosen in METRICS if name == "all of them" else [name]:
         ours(METRICS[chosen](), wrapped((outputs, references)))
     if name == "all of them":
-        Rouge(["rougeLsum"]).statistics(["a\nb c"], [["a b\nc"]], [])
-        Rouge(["rougeW"], compat="rouge155").statistics(["a b"], [["a b"]], [])
+        Rouge(["rougeLsum"]).statistics(Batch(["a\nb c"], [["a b\nc"]]))
+        Rouge(["rougeW"], compat="rouge155").statistics(Batch(["a b"], [["a b"]]))
     return {"seconds": loaded + time.perf_counter() - start, "numba": loaded}
 
 

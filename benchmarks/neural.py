@@ -14,7 +14,7 @@ from benchmarks.lexical import clock, data
 from harness.metrics.bertscore import BertScore
 from harness.metrics.encoder import Encoder
 from harness.store.arrays import ArrayStore
-from harness.types import Array
+from harness.types import Array, Batch
 
 PAIRS = 2000
 
@@ -35,7 +35,7 @@ def tables() -> Iterator[str]:
                 metric._encoder._loaded  # noqa: B018  (the model is loaded on both sides)
 
             def work() -> None:
-                rows["last"] = metric.statistics(texts, wrapped, [])
+                rows["last"] = metric.statistics(Batch(texts, wrapped))
 
             return clock(work, 1)
 

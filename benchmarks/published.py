@@ -21,7 +21,7 @@ from harness.stats.design import Design
 from harness.stats.intervals import scores, spread
 from harness.stats.options import Options
 from harness.stats.resampling import Sample, replicates
-from harness.types import Array, Metric, RunResult, Signature, Statistics
+from harness.types import Array, Batch, Metric, RunResult, Signature, Statistics
 
 Row = tuple[str, str, str]
 
@@ -39,7 +39,7 @@ def multeval() -> Iterator[Row]:
     runs, apart = {}, {}
     for system in ("baseline", "sys1", "sys2"):
         parts = [read("multeval_example", f"{system}.opt{k}") for k in range(3)]
-        rows = np.stack([metric.statistics(o, r, [None] * len(o)) for o, r in parts], axis=1)
+        rows = np.stack([metric.statistics(Batch(o, r)) for o, r in parts], axis=1)
         n = rows.shape[0]
         alone = Sample(metric, rows[:, 0], Design.of(n))
         error = spread(replicates([alone], 10_000, 1, "x")[0])[0]

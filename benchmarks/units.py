@@ -18,7 +18,7 @@ from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.options import Options
 from harness.stats.units import Units
-from harness.types import Array, Metric, Signature, Statistics
+from harness.types import Array, Batch, Metric, Signature, Statistics
 
 PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
 N, SAMPLES, HASHES, RESAMPLES = 100_000, 400, 30, 1000
@@ -30,7 +30,7 @@ DIFFICULTY = 2.0, 3.0
 class Share(Metric):
     name, columns, score_names = "share", ("matches", "total"), ("share",)
 
-    def statistics(self, outputs: object, references: object, sources: object) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         raise RuntimeError("rows are drawn, not computed")
 
     def score(self, sums: Array) -> Array:

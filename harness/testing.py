@@ -29,7 +29,7 @@ import numpy as np
 
 from harness.inputs.files import digest
 from harness.inputs.rows import examples_of
-from harness.types import Array, Dataset, Example, HarnessError, Metric, Output, RunResult, System, Tracked
+from harness.types import Array, Batch, Dataset, Example, HarnessError, Metric, Output, RunResult, System, Tracked
 
 REFUSED = "refused"
 """The error of an example that was told to fail."""
@@ -62,7 +62,7 @@ def _row(example: Example | Mapping[str, Any]) -> dict[str, Any]:
     return dict(example)
 
 
-class Batch(NamedTuple):
+class Call(NamedTuple):
     """What one call of `CannedSystem.generate` was asked for."""
 
     ids: tuple[str, ...]
@@ -74,7 +74,7 @@ class Batch(NamedTuple):
     def asked(self) -> list[str]:
         """`id` of each output or, of a further one for the same example, `id/repeat`.
 
-        >>> Batch(("a", "a"), (0, 1), 42).asked
+        >>> Call(("a", "a"), (0, 1), 42).asked
         ['a', 'a/1']
         """
         return [f"{id_}/{repeat}" if repeat else id_ for id_, repeat in zip(self.ids, self.repeats, strict=True)]
@@ -115,7 +115,7 @@ class CannedSystem(System):
         self.outputs, self.failing, self.raise_after, self.revision = outputs, failing, raise_after, revision
         self.repeats, self.batch_size, self.info, self.calls = repeats, batch_size, dict(info or {}), calls
         self.name = name or self.name
-        self.batches: list[Batch] = []
+        self.batches: list[Call] = []
 
     @property
     def asked(self) -> list[str]:
@@ -135,7 +135,7 @@ class CannedSystem(System):
 
     def record(self, batch: Sequence[Example]) -> None:
         """Remembers a batch."""
-        made = Batch(tuple(e.id for e in batch), tuple(e.repeat for e in batch), os.getpid())
+        made = Call(tuple(e.id for e in batch), tuple(e.repeat for e in batch), os.getpid())
         self.batches.append(made)
         if self.calls is not None:
             line = json.dumps(made._asdict()) + "\n"
@@ -161,11 +161,11 @@ class CannedSystem(System):
         return self.outputs[example.id]
 
 
-def read_calls(path: str | Path = "calls.txt") -> list[Batch]:
+def read_calls(path: str | Path = "calls.txt") -> list[Call]:
     """The batches that systems with `calls=path` were asked for, in order; none where there is no such file."""
     content = Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
     records = [json.loads(line) for line in content[: content.rfind("\n") + 1].splitlines()]
-    return [Batch(tuple(record["ids"]), tuple(record["repeats"]), record["process"]) for record in records]
+    return [Call(tuple(record["ids"]), tuple(record["repeats"]), record["process"]) for record in records]
 
 
 class CannedMetric(Metric):
@@ -174,10 +174,10 @@ class CannedMetric(Metric):
     `scores` maps outputs to values; an output that is not there cannot be scored. Without it an output spells its own
     value. A subclass may override `value`.
 
-    >>> rows = CannedMetric({"good": 1.0, "bad": 0.25}).statistics(["good", "bad", "odd"], [], [])
+    >>> rows = CannedMetric({"good": 1.0, "bad": 0.25}).statistics(Batch(["good", "bad", "odd"], []))
     >>> rows.tolist()
     [[1.0, 1.0], [0.25, 1.0], [nan, nan]]
-    >>> CannedMetric().score(CannedMetric().statistics(["0.5", "1"], [], []).sum(0)).tolist()
+    >>> CannedMetric().score(CannedMetric().statistics(Batch(["0.5", "1"], [])).sum(0)).tolist()
     [0.75]
     """
 
@@ -200,11 +200,9 @@ class CannedMetric(Metric):
         """The value of one output, NaN where it has none."""
         return float(output) if self.scores is None else self.scores.get(output, np.nan)
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         """Rows (n, 2): the value, and 1."""
-        values = np.array([self.value(output) for output in outputs], dtype=np.float64)
+        values = np.array([self.value(output) for output in batch.outputs], dtype=np.float64)
         return np.stack([values, np.where(np.isnan(values), np.nan, 1.0)], axis=1)
 
     def score(self, sums: Array) -> Array:
@@ -216,7 +214,7 @@ class CannedMetric(Metric):
 class WordCount(CannedMetric):
     """The mean number of words in an output.
 
-    >>> WordCount().statistics(["a b", ""], [], []).tolist()
+    >>> WordCount().statistics(Batch(["a b", ""], [])).tolist()
     [[2.0, 1.0], [0.0, 1.0]]
     """
 

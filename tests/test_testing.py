@@ -12,7 +12,7 @@ import pytest
 
 import harness
 from harness.run.logging import logged
-from harness.testing import Batch, CannedDataset, CannedMetric, CannedSystem, MemoryTracker, WordCount, read_calls
+from harness.testing import Call, CannedDataset, CannedMetric, CannedSystem, MemoryTracker, WordCount, read_calls
 from harness.types import Example, HarnessError, Output
 from tests.conftest import Called, example
 
@@ -120,7 +120,7 @@ def test_calls_are_read_while_they_are_written(tmp_path: Path) -> None:
     system.generate([example("ä b")])
     with path.open("a") as file:
         file.write('{"ids": ["half')
-    assert read_calls(path) == system.batches == [Batch(("ä b",), (0,), system.batches[0].process)]
+    assert read_calls(path) == system.batches == [Call(("ä b",), (0,), system.batches[0].process)]
 
 
 def test_a_data_set_of_examples_and_rows() -> None:

@@ -12,14 +12,15 @@ a run needs (texts, lists of texts, numbers) is laid out here as Arrow has it: b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from harness.types import Array, Lists
+from harness.types import Array, Lists, Texts
+from harness.types.text_columns import starts_of
 
 SMALL = 2**31 - 1
 """Bytes, or items, that offsets of 32 bits can tell apart."""
@@ -42,15 +43,28 @@ def texts(strings: Sequence[str | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.large_string() if wide else pa.string(), len(strings), buffers)
 
 
-def utf8(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """(the bytes of the texts one after the other, (n + 1) where each begins and the last one ends)."""
+def utf8(strings: Sequence[str | None]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """(bytes, (n + 1) where in them each text begins and the last one ends), without a copy where it is a column."""
+    return column(strings).utf8
+
+
+def column(strings: Sequence[str | None]) -> Texts:
+    """As a column. Half of a surrogate pair, which no file holds but a Python string can, takes three bytes, which
+    `Texts.strings` refuses and `plain` reads."""
     try:
-        _, offsets, data = texts(strings).buffers()
-    except UnicodeEncodeError:  # half of a surrogate pair, which no file holds but a Python string can
-        encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
-        return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
-    width = np.int64 if offsets.size > 4 * (len(strings) + 1) else np.int32
-    return np.frombuffer(data, np.uint8), np.frombuffer(offsets, width).astype(np.int64)
+        return Texts.of(strings)
+    except UnicodeEncodeError:
+        encoded = [(text or "").encode("utf-8", "surrogatepass") for text in strings]
+        return Texts.of_bytes(b"".join(encoded), starts_of(np.fromiter(map(len, encoded), np.int64, len(encoded))))
+
+
+def plain(texts: Texts) -> list[str]:
+    """Python's strings of a column in which no text is missing."""
+    try:
+        return texts.strings()  # type: ignore[return-value]  # none is missing
+    except UnicodeDecodeError:
+        data, starts = texts.utf8
+        return [data[a:b].tobytes().decode("utf-8", "surrogatepass") for a, b in pairwise(starts.tolist())]
 
 
 def text_lists(lists: Sequence[Sequence[str]]) -> pa.Array:

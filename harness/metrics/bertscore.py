@@ -34,7 +34,7 @@ from harness.inputs.pretrained import MINILM, PACKAGED, Pretrained
 from harness.metrics.alignment import aligned
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.means import harmonic, means
-from harness.types import Alignment, Array, HarnessError, Metric, check_least
+from harness.types import Alignment, Array, Batch, HarnessError, Metric, check_least
 
 log = logging.getLogger(__name__)
 REFERENCES = {"best": "best-f", "independent": "independent-max"}
@@ -48,6 +48,7 @@ class BertScore(Metric):
     title = "BERTScore"
     aligns = True
     version = 2
+    reads = ("outputs", "references")
     averaged = True
     plain = (
         "layer", "all_layers", "idf", "references", "max_length", "batch_tokens", "device", "dtype",
@@ -191,9 +192,8 @@ class BertScore(Metric):
         if self.idf and self._weights is None:
             raise HarnessError("bertscore with idf needs the references of the whole data set; expected fit() before")
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
+        outputs, references = list(batch.outputs), list(batch.references)
         self._check_fitted()
         rows = np.ones((len(outputs), len(self.columns)))
         cut = 0

@@ -4,7 +4,7 @@ A row holds clipped matches, output n-grams and reference n-grams for each order
 function of their sum, never a mean of sentence scores. Tokens are those of sacreBLEU's tokenizers.
 
 >>> bleu = Bleu(tokenize="none", max_order=2)
->>> rows = bleu.statistics(["gato no tapete"], [["o gato está no tapete"]], [None])
+>>> rows = bleu.statistics(Batch(["gato no tapete"], [["o gato está no tapete"]]))
 >>> [round(float(x), 4) for x in bleu.score(rows.sum(0))]  # bleu, p1, p2, r1, r2, bp, then ratio and lengths
 [36.3041, 100.0, 50.0, 60.0, 25.0, 0.5134, 0.6, 3.0, 5.0]
 """
@@ -18,9 +18,9 @@ from importlib.metadata import version
 import numpy as np
 
 from harness.metrics import columns
-from harness.metrics.columns import Texts
+from harness.metrics.columns import Chunk
 from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
-from harness.types import Array, HarnessError, Metric, check_choice
+from harness.types import Array, Batch, HarnessError, Metric, check_choice
 
 SMOOTHING = ("exp", "floor", "add-k", "none")
 SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}  # Chen and Cherry 2014, as in sacreBLEU
@@ -30,6 +30,8 @@ class Bleu(Metric):
     name = "bleu"
     title = "BLEU"
     digits = 2
+    reads = ("outputs", "references")
+    threads = True
     counts = ("bleu.sys_len", "bleu.ref_len")
     plain = ("tokenize", "lowercase", "smooth_method", "smooth_value", "max_order", "effective_order", "weights")
 
@@ -77,19 +79,16 @@ class Bleu(Metric):
     def _tokenizer(self) -> Tokenizer:
         return tokenizer(self.tokenize)
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
-        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
+    def statistics(self, batch: Batch) -> Array:
+        return columns.rows(batch, len(self.columns), self._rows, self.advance)
 
-    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
-        texts = Texts.of(outputs, references)
-        tokens = self._tokenizer(lowered(texts.all) if self.lowercase else texts.all)
-        n, lengths = len(outputs), tokens.lengths
-        matches, merged = columns.overlap(tokens, np.arange(n), texts.first, self.order)
-        size, pair, theirs = lengths[:n], texts.pairs[0], lengths[n:]
+    def _rows(self, chunk: Chunk) -> Array:
+        tokens = self._tokenizer(lowered(chunk.all) if self.lowercase else chunk.all)
+        n, lengths = len(chunk), tokens.lengths
+        matches, merged = columns.overlap(tokens, np.arange(n), chunk.first, self.order)
+        size, pair, theirs = lengths[:n], chunk.pairs[0], lengths[n:]
         nearest = np.abs(theirs - size[pair]) << 32 | theirs  # the smaller of two equally near
-        closest = np.minimum.reduceat(nearest, texts.first[:-1] - n) & 0xFFFFFFFF
+        closest = np.minimum.reduceat(nearest, chunk.first[:-1] - n) & 0xFFFFFFFF
         return np.column_stack([size, closest, matches, columns.totals(size, self.order), merged])
 
     def score(self, sums: Array) -> Array:

@@ -5,22 +5,21 @@ and the matches, with the reference of the highest sentence score where there ar
 sum. White space counts for nothing unless asked for.
 
 >>> chrf = Chrf()
->>> rows = chrf.statistics(["The cat sat on mat."], [["The cat sat on the mat."]], [None])
+>>> rows = chrf.statistics(Batch(["The cat sat on mat."], [["The cat sat on the mat."]]))
 >>> round(float(chrf.score(rows.sum(0))[0]), 4)
 66.6781
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.metadata import version
 
 import numpy as np
 
 from harness.metrics import columns
-from harness.metrics.columns import Texts
+from harness.metrics.columns import Chunk
 from harness.metrics.tokenizers import chrf_words, lowered, white_space
-from harness.types import Array, HarnessError, Metric
+from harness.types import Array, Batch, HarnessError, Metric
 
 MOST = 100
 """Of orders and beta: beyond all use, and a run folder that asks for a billion costs nothing."""
@@ -31,6 +30,8 @@ class Chrf(Metric):
     name = "chrf"
     title = "chrF"
     digits = 2
+    reads = ("outputs", "references")
+    threads = True
     plain = ("char_order", "word_order", "beta", "lowercase", "whitespace", "eps_smoothing")
 
     def __init__(
@@ -56,18 +57,15 @@ class Chrf(Metric):
         self.columns = tuple(f"{count}_{kind}" for kind in kinds for count in ("output", "reference", "match"))
         self.score_names = (self.name,)
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
-        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
+    def statistics(self, batch: Batch) -> Array:
+        return columns.rows(batch, len(self.columns), self._rows, self.advance)
 
-    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
-        texts = Texts.of(outputs, references)
-        column = lowered(texts.all) if self.lowercase else texts.all
+    def _rows(self, chunk: Chunk) -> Array:
+        column = lowered(chunk.all) if self.lowercase else chunk.all
         kinds = [(columns.characters(column, white_space(), self.whitespace), self.char_order)]
         if self.word_order:
             kinds.append((columns.tokenized(column, chrf_words()), self.word_order))
-        ours, theirs = texts.pairs
+        ours, theirs = chunk.pairs
         alone = np.append(theirs, len(column))  # each reference by itself
         parts = []
         for tokens, order in kinds:
@@ -77,9 +75,9 @@ class Chrf(Metric):
             # n-grams of the output count only where the reference has any
             parts.append(np.stack([np.where(wanted > 0, total[ours], 0), wanted, matches], axis=-1))
         rows: Array = np.concatenate(parts, axis=1).reshape(len(ours), -1)
-        if len(rows) == len(outputs):
+        if len(rows) == len(chunk):
             return rows
-        return rows[columns.best(self.score(rows), texts.first - len(outputs))[:, 0]]
+        return rows[columns.best(self.score(rows), chunk.first - len(chunk))[:, 0]]
 
     def score(self, sums: Array) -> Array:
         """(..., k) to (..., 1); the same steps as sacreBLEU's, order after order, on all rows at once."""

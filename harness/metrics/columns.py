@@ -24,12 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import arrow
-from harness.types import Advance, Array
+from harness.types import Advance, Array, Batch, TextLists, Texts
+from harness.types.text_columns import starts_of
 
 Integers = NDArray[np.integer[Any]]
 
 SPACE, ALONE, DIGIT, POINT, DASH, EDGE = 1, 2, 4, 8, 16, 32
 """Classes of characters, as in `kernels.text`, which cannot be imported before it is used."""
+NEWLINE = 10
 EXAMPLES, CHARACTERS = 8192, 4_000_000
 """A chunk ends with one of the two."""
 
@@ -64,28 +66,26 @@ class Tokens:
 
 
 def rows(
-    outputs: Sequence[str],
-    references: Sequence[Sequence[str]],
+    batch: Batch,
     columns: int,
-    work: Callable[[list[str], list[Sequence[str]]], Array],
+    work: Callable[[Chunk], Array],
     advance: Advance,
     characters: int = CHARACTERS,
 ) -> Array:
-    """(n, columns): `work` on each chunk of outputs and references, on all cores; a chunk ends with that many
+    """(n, columns): `work` on each chunk of a batch, on all cores where there are several; a chunk ends with that many
     characters."""
-    statistics = np.empty((len(outputs), columns))
-    if len(references) != len(outputs):
-        raise ValueError(f"{len(references)} references for {len(outputs)} outputs")
+    parts = list(_chunks(batch, characters))
+    if len(parts) == 1:
+        whole = work(Chunk.of(batch.outputs, batch.references))
+        advance(len(batch))
+        return whole
+    statistics = np.empty((len(batch), columns))
 
     def fill(part: tuple[int, int]) -> int:
         first, last = part
-        statistics[first:last] = work([*outputs[first:last]], [*references[first:last]])
+        statistics[first:last] = work(Chunk.of(batch.outputs[first:last], batch.references[first:last]))
         return last - first
 
-    parts = list(_chunks(outputs, references, characters))
-    if len(parts) == 1:
-        advance(fill(parts[0]))
-        return statistics
     with ThreadPoolExecutor(cores()) as pool:
         for done in pool.map(fill, parts):
             advance(done)
@@ -97,45 +97,85 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _chunks(outputs: Sequence[str], references: Sequence[Sequence[str]], characters: int) -> Iterator[tuple[int, int]]:
+def _chunks(batch: Batch, characters: int) -> Iterator[tuple[int, int]]:
     """(first, last) of each chunk; long texts make small chunks."""
-    waiting = [(i, min(i + EXAMPLES, len(outputs))) for i in range(0, len(outputs), EXAMPLES)][::-1]
+    before = starts_of(_sizes(batch))
+    waiting = [(i, min(i + EXAMPLES, len(batch))) for i in range(0, len(batch), EXAMPLES)][::-1]
     while waiting:
         first, last = waiting.pop()
-        size = sum(map(len, outputs[first:last])) + sum(map(len, chain.from_iterable(references[first:last])))
-        if size > characters and last - first > 1:
+        if before[last] - before[first] > characters and last - first > 1:
             middle = (first + last) // 2
             waiting += [(middle, last), (first, middle)]
         else:
             yield first, last
 
 
-@dataclass(frozen=True)
-class Texts:
-    """A chunk as one column: the outputs, then the references of each example."""
+def _sizes(batch: Batch) -> Integers:
+    """(n,) characters of each example's output and references; of columns bytes, which are not fewer."""
+    n, outputs, references = len(batch), batch.outputs, batch.references
+    sizes = np.diff(outputs.utf8[1]) if isinstance(outputs, Texts) else np.fromiter(map(len, outputs), np.int64, n)
+    if isinstance(references, TextLists):
+        wanted = np.diff(references.flat.utf8[1][references.starts - references.starts[0]])
+    else:
+        wanted = np.fromiter((sum(map(len, texts)) for texts in references), np.int64, n)
+    return np.asarray(sizes + wanted)
 
-    outputs: list[str]
-    references: list[str]
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some examples as one column: the outputs, then the references of each example."""
+
+    all: Texts
     first: Integers
     """(n + 1): the references of example i are the texts `first[i]` to `first[i + 1] - 1` of the column."""
 
     @staticmethod
-    def of(outputs: list[str], references: list[Sequence[str]]) -> Texts:
-        counts = np.fromiter(map(len, references), np.int64, len(references))
+    def of(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> Chunk:
+        if isinstance(references, TextLists):
+            counts, flat = references.lengths, references.flat
+        else:
+            counts = np.fromiter(map(len, references), np.int64, len(references))
+            flat = arrow.column(list(chain.from_iterable(references)))
         if not counts.all():
             raise ValueError("an example without references; expected at least one each")
-        first = len(outputs) + np.concatenate([[0], np.cumsum(counts)])
-        return Texts(outputs, list(chain.from_iterable(references)), first)
+        return Chunk(Texts.joined([arrow.column(outputs), flat]), len(outputs) + starts_of(counts))
+
+    def __len__(self) -> int:
+        """How many examples."""
+        return len(self.first) - 1
 
     @property
-    def all(self) -> list[str]:
-        return self.outputs + self.references
+    def outputs(self) -> Texts:
+        return self.all[: len(self)]
+
+    @property
+    def references(self) -> Texts:
+        return self.all[len(self) :]
 
     @property
     def pairs(self) -> tuple[Integers, Integers]:
         """(the output, the reference) of each pair, as places in the column."""
         counts = np.diff(self.first)
-        return np.repeat(np.arange(len(self.outputs)), counts), np.arange(len(self.references)) + len(self.outputs)
+        return np.repeat(np.arange(len(self)), counts), np.arange(len(self), len(self.all))
+
+
+def lines(texts: Texts) -> tuple[Texts, Integers] | None:
+    """(the lines of all texts that are not empty, (n, 2) the first of each text and the one after its last), or None
+    where no text has several.
+
+    >>> split, ends = lines(Texts.of(["a\\n\\nb", "", "c\\n"]))
+    >>> list(split), ends.tolist()
+    (['a', 'b', 'c'], [[0, 2], [2, 2], [2, 3]])
+    """
+    data, starts = texts.utf8
+    data, starts = data[starts[0] : starts[-1]], starts - starts[0]
+    breaks = np.flatnonzero(data == NEWLINE)
+    if not len(breaks):
+        return None
+    begins = starts - np.searchsorted(breaks, starts)  # in the bytes without line breaks
+    bounds = np.unique(np.concatenate([begins, breaks - np.arange(len(breaks))]))
+    first = np.searchsorted(bounds, begins)
+    return Texts.of_bytes(data[data != NEWLINE], bounds), np.column_stack([first[:-1], first[1:]])
 
 
 def best(values: Array, first: Integers) -> Integers:
@@ -155,12 +195,12 @@ def best(values: Array, first: Integers) -> Integers:
 # ---------------------------------------------------------------- text to tokens
 
 
-def tokenized(texts: list[str], table: Table) -> Tokens:
+def tokenized(texts: Sequence[str | None], table: Table) -> Tokens:
     """The tokens of texts, numbered in the order in which they appear."""
     from harness.metrics import kernels
 
     data, offsets = arrow.utf8(texts)
-    size = len(data) + len(texts) + 1
+    size = int(offsets[-1] - offsets[0]) + len(texts) + 1
     codes = np.empty(size, np.int32)
     points, kinds, gap = (
         _scratch("points", size, np.int32),
@@ -207,12 +247,12 @@ def _spelling(codes: Integers, words: Integers, sizes: Integers) -> list[str]:
     return text.split("\n")[:-1]
 
 
-def characters(texts: list[str], table: Table, spaces: bool) -> Tokens:
+def characters(texts: Sequence[str | None], table: Table, spaces: bool) -> Tokens:
     """The code points of texts, white space left out unless `spaces`."""
     from harness.metrics import kernels
 
     data, offsets = arrow.utf8(texts)
-    size = len(data) + len(texts)
+    size = int(offsets[-1] - offsets[0]) + len(texts)
     codes, kinds, unused = np.empty(size, np.int32), np.empty(size, np.uint8), np.zeros(0, np.uint8)
     bounds, points = np.empty((2, len(texts) + 1), np.int64), np.zeros(0, np.int32)
     classes = np.zeros_like(table.classes) if spaces else table.classes

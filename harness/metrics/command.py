@@ -10,7 +10,7 @@ user states for anything else: a model, a prompt. Stored rows are scored without
 >>> import sys
 >>> program = "import json, sys\nfor line in sys.stdin: print(json.dumps({'score': len(json.loads(line)['output'])}))"
 >>> metric = CommandMetric([sys.executable, "-c", program], name="characters", needs_references=False)
->>> rows = metric.statistics(["ab", "abcd"], [[], []], [None, None])
+>>> rows = metric.statistics(Batch(["ab", "abcd"], []))
 >>> metric.score_names, metric.score(rows.sum(0)).tolist()
 (('characters',), [3.0])
 """
@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, repeat
 from queue import Empty
 
 import numpy as np
@@ -28,7 +27,7 @@ import numpy as np
 from harness.inputs import programs
 from harness.inputs.programs import Program
 from harness.metrics.python import USER, UserMetric, number
-from harness.types import Array, HarnessError
+from harness.types import Array, Batch, HarnessError
 
 
 class CommandMetric(UserMetric):
@@ -53,16 +52,14 @@ class CommandMetric(UserMetric):
         stated = {"revision": self.revision} if self.revision is not None else {}
         return {"command": programs.identity(self.command, self.name)[:8], **stated}
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
-        if not outputs:
+    def statistics(self, batch: Batch) -> Array:
+        if not len(batch):
             return np.empty((0, len(self.columns)))
-        texts = zip(outputs, references, chain(sources, repeat(None)), strict=False)
+        texts = zip(batch.outputs, batch.references, batch.sources, strict=True)
         program = Program(self.command, (_line(*example) for example in texts), self.name)
         values = []
         try:
-            for i, line in enumerate(_answers(program, len(outputs), self.timeout), start=1):
+            for i, line in enumerate(_answers(program, len(batch), self.timeout), start=1):
                 values.append(self._read(line, f"the answer to line {i}"))
                 self.advance(1)
         except HarnessError as error:

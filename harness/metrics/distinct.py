@@ -8,7 +8,7 @@ A resample repeats examples, which adds n-grams but no different ones: it scores
 holds the truth. Intervals and tests come from leaving out each example in turn; docs/metrics.md has the measurements.
 
 >>> distinct = Distinct(tokenize="none")
->>> rows = distinct.statistics(["so it is so", "it is not"], [[], []], [None, None])
+>>> rows = distinct.statistics(Batch(["so it is so", "it is not"], []))
 >>> distinct.score_weighted(np.ones((1, 2)), rows).round(4).tolist()  # so it is not; so it, it is, is so, is not
 [[0.5714, 0.8]]
 >>> distinct.score_examples(rows.values).round(4).tolist()
@@ -24,8 +24,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.inputs import arrow
 from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
-from harness.types import Array, HarnessError, Integers, Lists, Metric, Rows
+from harness.types import Array, Batch, HarnessError, Integers, Lists, Metric, Rows, Texts
 
 CHUNK = 8192
 """Outputs that are hashed at once."""
@@ -35,6 +36,8 @@ FIRST, SECOND, THIRD = (np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE
 
 class Distinct(Metric):
     name = "distinct"
+    reads = ("outputs",)
+    threads = True
     needs_references = False
     jackknifed = True
     plain = ("orders", "tokenize", "lowercase")
@@ -51,13 +54,11 @@ class Distinct(Metric):
     def _tokenizer(self) -> Tokenizer:
         return tokenizer(self.tokenize, "metrics.distinct.tokenize")
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Rows:
-        parts = [self._rows([*outputs[start : start + CHUNK]]) for start in range(0, len(outputs), CHUNK)]
-        return Rows.joined(*(parts or [self._rows([])]))
+    def statistics(self, batch: Batch) -> Rows:
+        starts = range(0, max(len(batch), 1), CHUNK)
+        return Rows.joined(*(self._rows(arrow.column(batch.outputs[start : start + CHUNK])) for start in starts))
 
-    def _rows(self, outputs: list[str]) -> Rows:
+    def _rows(self, outputs: Texts) -> Rows:
         tokens = self._tokenizer(lowered(outputs) if self.lowercase else outputs)
         words = np.array([_hash(word) for word in tokens.vocabulary()], dtype=np.uint64)[tokens.ids]
         lists = [Lists.of([])] * len(self.orders)

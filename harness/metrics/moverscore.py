@@ -33,7 +33,7 @@ from harness.inputs.files import digest, read_lines
 from harness.inputs.pretrained import MINILM, Pretrained
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.means import means
-from harness.types import Array, HarnessError, Metric, check_least
+from harness.types import Array, Batch, HarnessError, Metric, check_least
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ class Grams(NamedTuple):
 class MoverScore(Metric):
     name = "moverscore"
     title = "MoverScore"
+    reads = ("outputs", "references")
     averaged = True
     columns = ("moverscore", "count")
     score_names = ("moverscore",)
@@ -164,12 +165,11 @@ class MoverScore(Metric):
 
     # ------------------------------------------------------------ rows
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         encoder = self._encoder
         if self.idf and self._corpus is None:
-            return self.fit(references).statistics(outputs, references, sources)
+            return self.fit(batch.references).statistics(batch)
+        outputs, references = list(batch.outputs), list(batch.references)
         ours, theirs = (Idf(encoder, texts) if self.idf else None for texts in (outputs, self._corpus or []))
         rows = np.ones((len(outputs), 2))
         cut = 0

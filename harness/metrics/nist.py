@@ -7,7 +7,7 @@ several references each order takes the one that gives most, as NLTK does (mteva
 two agree). Unlike NLTK's `sentence_nist`, an example's own score uses the weights of the whole data set.
 
 >>> nist = Nist(tokenize="none")
->>> rows = nist.statistics(["the cat sat"], [["the cat sat on the mat"]], [None])
+>>> rows = nist.statistics(Batch(["the cat sat"], [["the cat sat on the mat"]]))
 >>> [round(float(x), 4) for x in nist.score(rows.sum(0))][:3]  # nist, and of it the first two orders
 [0.363, 0.297, 0.066]
 """
@@ -24,11 +24,12 @@ from itertools import chain
 
 import numpy as np
 
+from harness.inputs import arrow
 from harness.inputs.files import digest
 from harness.metrics import columns
-from harness.metrics.columns import Integers, Texts
-from harness.metrics.tokenizers import Tokenizer, tokenizer
-from harness.types import Array, HarnessError, Metric
+from harness.metrics.columns import Chunk, Integers
+from harness.metrics.tokenizers import Tokenizer, lowered_ascii, tokenizer
+from harness.types import Array, Batch, HarnessError, Metric, TextLists, Texts
 
 _CHUNK = 20_000
 
@@ -37,6 +38,8 @@ class Nist(Metric):
     name = "nist"
     title = "NIST"
     digits = 2
+    reads = ("outputs", "references")
+    threads = True
     plain = ("tokenize", "max_order", "lowercase")
 
     def __init__(self, tokenize: str = "13a", max_order: int = 5, lowercase: bool = True) -> None:
@@ -55,34 +58,31 @@ class Nist(Metric):
 
     def fit(self, references: Sequence[Sequence[str]]) -> Nist:
         fitted = copy(self)
-        fitted._weights = _Weights(list(chain.from_iterable(references)), self)
+        fitted._weights = _Weights(_flat(references), self)
         fitted.context = fitted._weights.key
         return fitted
 
-    def _tokens(self, texts: list[str]) -> columns.Tokens:
+    def _tokens(self, texts: Texts) -> columns.Tokens:
         prepared = self._tokenizer.prepare(texts)  # entities first, as mteval does
-        return columns.tokenized(list(map(_lowered, prepared)) if self.lowercase else prepared, self._tokenizer.table)
+        return columns.tokenized(lowered_ascii(prepared) if self.lowercase else prepared, self._tokenizer.table)
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         if self._weights is None:
-            return self.fit(references).statistics(outputs, references, sources)
-        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
+            return self.fit(batch.references).statistics(batch)
+        return columns.rows(batch, len(self.columns), self._rows, self.advance)
 
-    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
+    def _rows(self, chunk: Chunk) -> Array:
         assert self._weights is not None
-        texts = Texts.of(outputs, references)
-        tokens = self._tokens(texts.all)
-        weights = self._weights.of(tokens, len(outputs), self.order)
-        ours, theirs = texts.pairs
-        information, _ = columns.overlap(tokens, ours, np.append(theirs, len(texts.all)), self.order, weights)
+        tokens = self._tokens(chunk.all)
+        weights = self._weights.of(tokens, len(chunk), self.order)
+        ours, theirs = chunk.pairs
+        information, _ = columns.overlap(tokens, ours, np.append(theirs, len(chunk.all)), self.order, weights)
         lengths = np.repeat(tokens.lengths[theirs][:, None], self.order, axis=1)
-        first = texts.first[:-1] - len(outputs)
+        first = chunk.first[:-1] - len(chunk)
         most = np.maximum.reduceat(information, first, axis=0)
         best = information == most[ours]
         longest = np.maximum.reduceat(np.where(best, lengths, -1), first, axis=0)  # NLTK's choice among equals
-        size = tokens.lengths[: len(outputs)]
+        size = tokens.lengths[: len(chunk)]
         return np.column_stack([most, columns.totals(size, self.order), size * self.order, longest.sum(1)])
 
     def score(self, sums: Array) -> Array:
@@ -115,10 +115,10 @@ class _Weights:
     log2(1 / 1) = 0, so only the others are kept: a small part.
     """
 
-    def __init__(self, texts: list[str], metric: Nist) -> None:
+    def __init__(self, texts: Texts, metric: Nist) -> None:
         from harness.metrics import kernels
 
-        self.key = digest(sorted(texts))[:8]
+        self.key = digest(sorted(arrow.plain(texts)))[:8]
         self.words: dict[str, int] = {}
         ids, starts = self._numbered(texts, metric)
         counts, keys = np.bincount(ids, minlength=len(self.words)), np.zeros(len(self.words), np.int64)
@@ -140,7 +140,7 @@ class _Weights:
             information.append(_bits(counts[keys[first:known] >> 32] / counts[first:known]))
         self.keys, self.slots, self.information = keys[:known].copy(), slots, np.concatenate(information)
 
-    def _numbered(self, texts: list[str], metric: Nist) -> tuple[Integers, Integers]:
+    def _numbered(self, texts: Texts, metric: Nist) -> tuple[Integers, Integers]:
         """The words of all texts as numbers, and where each text begins."""
 
         def tokens_of(first: int) -> tuple[list[str], Integers, Integers]:
@@ -167,13 +167,11 @@ class _Weights:
         return weights
 
 
-def _lowered(text: str) -> str:
-    """ASCII letters only."""
-    return (
-        text.lower()
-        if text.isascii()
-        else text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
-    )
+def _flat(references: Sequence[Sequence[str]]) -> Texts:
+    """All of them in one column."""
+    if isinstance(references, TextLists):
+        return references.flat
+    return arrow.column(list(chain.from_iterable(references)))
 
 
 def _bits(ratios: Array) -> Array:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs.pretrained import Pretrained
-from harness.types import Array, HarnessError, Metric, check_choice, check_least
+from harness.types import Array, Batch, HarnessError, Metric, check_choice, check_least
 
 KINDS = ("outputs", "references", "sources")
 STARTS = ("auto", "bos", "eos", "none")
@@ -41,7 +41,7 @@ class Perplexity(Metric):
     higher_is_better = False
     plain = ("of", "start", "max_length", "stride", "batch_tokens", "device", "dtype")
 
-    def extremes(self, references: Sequence[Sequence[str]], sources: Sequence[str | None]) -> None:
+    def extremes(self, batch: Batch) -> None:
         return None  # an output can always be worse
 
     def digits_of(self, score: str) -> int:
@@ -71,6 +71,7 @@ class Perplexity(Metric):
             raise HarnessError(f"metrics.perplexity.of={of}; expected one or more of {', '.join(KINDS)}")
         check_choice("metrics.perplexity.start", start, STARTS)
         check_least("metrics.perplexity.batch_tokens", batch_tokens)
+        self.reads = self.of
         self.needs_references = "references" in self.of
         parts = ["", *(f"{kind}_" for kind in self.of[1:])]
         self.columns = tuple(part + column for part in parts for column in ("nll", "tokens", "bytes"))
@@ -156,17 +157,15 @@ class Perplexity(Metric):
             )
         return torch, model, first.shape[-1]
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         texts_of: dict[str, list[Sequence[str]]] = {
-            "outputs": [[text] for text in outputs],
-            "references": list(references),
-            "sources": [[] if text is None else [text] for text in sources],
+            "outputs": [[text] for text in batch.outputs],
+            "references": list(batch.references),
+            "sources": [[] if text is None else [text] for text in batch.sources],
         }
         texts = sorted({text for kind in self.of for own in texts_of[kind] for text in own if text})
-        sums = dict(zip(texts, self._texts(texts, len(outputs)), strict=True))
-        rows = np.zeros((len(outputs), len(self.columns)))
+        sums = dict(zip(texts, self._texts(texts, len(batch)), strict=True))
+        rows = np.zeros((len(batch), len(self.columns)))
         for k, kind in enumerate(self.of):
             for i, own in enumerate(texts_of[kind]):
                 for text in own:

@@ -14,7 +14,7 @@ is not in them: a model, a prompt, other modules. Stored rows are scored without
 ...     rules = Path(folder, "rules.py")
 ...     _ = rules.write_text("def brief(outputs, references, sources): return [len(o.split()) < 4 for o in outputs]")
 ...     metric = PythonMetric(f"{rules}:brief", needs_references=False)
-...     rows = metric.statistics(["a b c", "a b c d"], [[], []], [None, None])
+...     rows = metric.statistics(Batch(["a b c", "a b c d"], []))
 >>> metric.score_names, metric.score(rows.sum(0)).tolist()
 (('brief',), [0.5])
 """
@@ -33,7 +33,7 @@ import numpy as np
 
 from harness.inputs import files, functions
 from harness.metrics.means import means
-from harness.types import Array, HarnessError, Metric
+from harness.types import Array, Batch, HarnessError, Metric
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class UserMetric(Metric):
             if len(set(names)) < len(names):
                 raise HarnessError(f"{name} has the columns {', '.join(names)}; expected distinct names")
 
-    def extremes(self, references: Sequence[Sequence[str]], sources: Sequence[str | None]) -> None:
+    def extremes(self, batch: Batch) -> None:
         return None  # nobody knows how the user's own code ranks outputs
 
     def rows_of(self, values: Sequence[Sequence[float]]) -> Array:
@@ -99,9 +99,7 @@ class UserMetric(Metric):
 class StoredMeans(UserMetric):
     """The scores of stored rows, without the program or the function that gave the rows."""
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         raise HarnessError(f"{self.name} is read from stored rows; expected nothing new to score")
 
 
@@ -146,16 +144,14 @@ class PythonMetric(UserMetric):
         stated = {"revision": self.revision} if self.revision is not None else {}
         return {"function": self.function.rpartition(":")[2], "code": files.digest(code)[:8], **stated}
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
-        if not outputs:
+    def statistics(self, batch: Batch) -> Array:
+        if not len(batch):
             return np.empty((0, len(self.columns)))
         function = self._function[0]
         with functions.blamed(self.function):
-            result = function(list(outputs), [list(texts) for texts in references], list(sources))
-            rows = self.rows_of(self._values(result, len(outputs)))
-        self.advance(len(outputs))
+            result = function(list(batch.outputs), [list(texts) for texts in batch.references], list(batch.sources))
+            rows = self.rows_of(self._values(result, len(batch)))
+        self.advance(len(batch))
         return rows
 
     def _values(self, result: Any, n: int) -> list[list[float]]:

@@ -5,7 +5,7 @@ of the highest F counts, score by score, and the sentences of ROUGE-Lsum are lin
 `rouge155`. Outside English, `tokenizer=unicode` or `char`: rouge-score drops whatever is not a-z or 0-9.
 
 >>> rouge = Rouge(types=["rouge1"])
->>> rows = rouge.statistics(["The cat sat on mat."], [["The cat sat on the mat."]], [None])
+>>> rows = rouge.statistics(Batch(["The cat sat on mat."], [["The cat sat on the mat."]]))
 >>> [round(float(x), 4) for x in rouge.score(rows.sum(0))]  # F, precision, recall
 [0.9091, 1.0, 0.8333]
 """
@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from harness.inputs import arrow
 from harness.inputs.files import digest
 from harness.metrics import columns, rouge155
-from harness.metrics.columns import Integers, Texts, Tokens
+from harness.metrics.columns import Chunk, Integers, Tokens
 from harness.metrics.means import harmonic, means
 from harness.metrics.tokenizers import Tokenizer, ascii_words, lowered, tokenizer, unicode_words
-from harness.types import Array, HarnessError, Metric, check_least, titled
+from harness.types import Array, Batch, HarnessError, Metric, TextLists, Texts, check_least, titled
 
 log = logging.getLogger(__name__)
 DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -37,6 +38,8 @@ PARTS = ("", ".precision", ".recall")
 
 class Rouge(Metric):
     name = "rouge"
+    reads = ("outputs", "references")
+    threads = True
     averaged = True
     bounds = (0.0, 1.0)
     plain = (
@@ -122,23 +125,24 @@ class Rouge(Metric):
 
     # ------------------------------------------------------------ rows
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
-        if self.compat == "rouge155":
-            scores = rouge155.scores(outputs, references, self._rules, self.advance)
-            return np.column_stack([scores, np.where(np.isnan(scores[:, 0]), np.nan, 1.0)])
-        if self.tokenizer == "rouge_score":
+    def fit(self, references: Sequence[Sequence[str]]) -> Rouge:
+        """The same, with a warning where rouge-score's tokenizer drops most of the references' letters."""
+        if self.compat == self.tokenizer == "rouge_score":
             _warn_of_other_alphabets(references)
-        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance)
+        return self
 
-    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
-        texts = Texts.of(outputs, references)
-        tokens = self._tokens(texts.all)
-        ours, theirs = texts.pairs
+    def statistics(self, batch: Batch) -> Array:
+        if self.compat == "rouge155":
+            scores = rouge155.scores(batch.outputs, batch.references, self._rules, self.advance)
+            return np.column_stack([scores, np.where(np.isnan(scores[:, 0]), np.nan, 1.0)])
+        return columns.rows(batch, len(self.columns), self._rows, self.advance)
+
+    def _rows(self, chunk: Chunk) -> Array:
+        tokens = self._tokens(chunk.all)
+        ours, theirs = chunk.pairs
         produced, wanted = tokens.lengths[ours], tokens.lengths[theirs]
         orders = [int(type_[5:]) for type_ in self.types if type_[5:].isdigit()]
-        alone = np.append(theirs, len(texts.all))  # each reference by itself
+        alone = np.append(theirs, len(chunk.all))  # each reference by itself
         matches, _ = columns.overlap(tokens, ours, alone, max(orders, default=0))
         common = columns.lcs(tokens, theirs, ours) if {"rougeL", "rougeLsum"} & {*self.types} else produced
         parts = []
@@ -146,32 +150,31 @@ class Rouge(Metric):
             shorter = int(type_[5:]) - 1 if type_[5:].isdigit() else 0
             hits: Any = matches[:, shorter] if type_[5:].isdigit() else common
             if type_ == "rougeLsum":
-                hits = self._summary_level(texts, common)
+                hits = self._summary_level(chunk, common)
             precision = hits / np.maximum(produced - shorter, 1)
             recall = hits / np.maximum(wanted - shorter, 1)
             parts.append(np.column_stack([harmonic(precision, recall), precision, recall]))
         scores = np.stack(parts, axis=1)  # (pairs, types, 3)
-        chosen = columns.best(scores[:, :, 0], texts.first - len(outputs))
+        chosen = columns.best(scores[:, :, 0], chunk.first - len(chunk))
         picked = scores[chosen, np.arange(len(self.types))]
-        return np.column_stack([picked.reshape(len(outputs), -1), np.ones(len(outputs))])
+        return np.column_stack([picked.reshape(len(chunk), -1), np.ones(len(chunk))])
 
-    def _summary_level(self, texts: Texts, common: Integers) -> Integers:
+    def _summary_level(self, chunk: Chunk, common: Integers) -> Integers:
         """Hits of ROUGE-Lsum; of texts of one line they are those of ROUGE-L."""
-        if not any("\n" in text for text in texts.all):
+        split = columns.lines(chunk.all)
+        if split is None:
             return common
-        lines = [[line for line in text.split("\n") if line] for text in texts.all]
-        last = np.cumsum([len(part) for part in lines])
-        ends = np.column_stack([np.append(0, last[:-1]), last])
-        ours, theirs = texts.pairs
+        lines, ends = split
+        ours, theirs = chunk.pairs
         several = np.flatnonzero((np.diff(ends)[ours, 0] > 1) | (np.diff(ends)[theirs, 0] > 1))
         if not len(several):
             return common
-        tokens = self._tokens([line for part in lines for line in part])
+        tokens = self._tokens(lines)
         hits = common.copy()
         hits[several] = columns.union_lcs(tokens, ends[ours[several]], ends[theirs[several]])
         return hits
 
-    def _tokens(self, texts: list[str]) -> Tokens:
+    def _tokens(self, texts: Texts) -> Tokens:
         if self.tokenizer != "rouge_score":
             return self._other(lowered(texts))
         tokens = columns.tokenized(texts, ascii_words())
@@ -253,7 +256,12 @@ def _stem(word: str) -> str:
 def _warn_of_other_alphabets(references: Sequence[Sequence[str]]) -> None:
     """Says so where rouge-score's tokenizer drops most letters, judging by up to 1,000 examples from all over."""
     sample = references[:: max(1, len(references) // 1000)]
-    letters = [c for refs in sample for text in refs for c in text if c.isalnum()]
+    texts = sample.flat if isinstance(sample, TextLists) else arrow.column([text for refs in sample for text in refs])
+    data, starts = texts.utf8
+    counts = np.bincount(data[starts[0] : starts[-1]], minlength=256)
+    if counts[0xC0:].sum() <= counts[[*range(48, 58), *range(65, 91), *range(97, 123)]].sum():
+        return  # of characters that are not ASCII there are not enough
+    letters = [c for text in arrow.plain(texts) for c in text if c.isalnum()]
     other = sum(not c.isascii() for c in letters)
     if 2 * other > len(letters):
         log.warning(

@@ -7,7 +7,7 @@ Where output and reference are both empty after that, exact match is 100 and F1,
 script of SQuAD 2.0 differs there: its F1 is 100.
 
 >>> f1 = TokenF1()
->>> rows = f1.statistics(["The Normans, in France"], [["France", "in France."]], [None])
+>>> rows = f1.statistics(Batch(["The Normans, in France"], [["France", "in France."]]))
 >>> round(float(f1.score(rows.sum(0))[0]), 4)  # normans in france; in france
 80.0
 """
@@ -18,14 +18,13 @@ import re
 import string
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from harness.metrics.means import means
-from harness.types import Array, Metric
+from harness.types import Array, Batch, Metric
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -42,15 +41,14 @@ def normalise(text: str) -> str:
 class _Squad(Metric):
     """The mean over examples of what the best reference gives."""
 
+    reads = ("outputs", "references")
     averaged = True
     bounds = (0.0, 100.0)
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
+    def statistics(self, batch: Batch) -> Array:
         prepare = cache(self._prepare)  # references repeat, and so do short answers
-        rows = np.ones((len(outputs), len(self.columns)))
-        for row, output, refs in zip(rows, outputs, references, strict=True):
+        rows = np.ones((len(batch), len(self.columns)))
+        for row, output, refs in zip(rows, batch.outputs, batch.references, strict=True):
             row[0] = max(self._match(prepare(output), prepare(reference)) for reference in refs)
             self.advance(1)
         return rows

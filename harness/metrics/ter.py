@@ -8,23 +8,23 @@ With `normalized` sacreBLEU tokenizes references twice and outputs once, which i
 is two edits from itself. It stays so here.
 
 >>> ter = Ter()
->>> rows = ter.statistics(["the cat on the mat sat"], [["the cat sat on the mat"]], [None])
+>>> rows = ter.statistics(Batch(["the cat on the mat sat"], [["the cat sat on the mat"]]))
 >>> round(float(ter.score(rows.sum(0))[0]), 4)  # one shift, six words
 16.6667
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from importlib.metadata import version
 
 import numpy as np
 
 from harness.metrics import columns
-from harness.metrics.columns import Texts
+from harness.metrics.columns import Chunk
 from harness.metrics.tokenizers import tercom, white_space
-from harness.types import Array, Metric
+from harness.types import Array, Batch, Metric, Texts
 
 _CHARACTERS = 400_000
 """Of a chunk: fewer than elsewhere, since a pair of long texts takes a while and Ctrl-C waits for a chunk."""
@@ -34,6 +34,8 @@ class Ter(Metric):
     name = "ter"
     title = "TER"
     digits = 2
+    reads = ("outputs", "references")
+    threads = True
     columns = ("edits", "ref_len")
     score_names = ("ter",)
     higher_is_better = False
@@ -50,21 +52,18 @@ class Ter(Metric):
         self.asian_support, self.case_sensitive = asian_support, case_sensitive
 
     @cached_property
-    def _prepare(self) -> Callable[[list[str], list[str]], list[str]]:
+    def _prepare(self) -> Callable[[Texts, int], Texts]:
         return tercom(self.normalized, self.no_punct, self.asian_support, self.case_sensitive)
 
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array:
-        return columns.rows(outputs, references, len(self.columns), self._rows, self.advance, _CHARACTERS)
+    def statistics(self, batch: Batch) -> Array:
+        return columns.rows(batch, len(self.columns), self._rows, self.advance, _CHARACTERS)
 
-    def _rows(self, outputs: list[str], references: list[Sequence[str]]) -> Array:
-        texts = Texts.of(outputs, references)
-        tokens = columns.tokenized(self._prepare(texts.outputs, texts.references), white_space())
-        ours, theirs = texts.pairs
-        first = texts.first[:-1] - len(outputs)
+    def _rows(self, chunk: Chunk) -> Array:
+        tokens = columns.tokenized(self._prepare(chunk.all, len(chunk)), white_space())
+        ours, theirs = chunk.pairs
+        first = chunk.first[:-1] - len(chunk)
         fewest = np.minimum.reduceat(columns.ter(tokens, ours, theirs), first)
-        length = np.add.reduceat(tokens.lengths[theirs], first) / np.diff(texts.first)
+        length = np.add.reduceat(tokens.lengths[theirs], first) / np.diff(chunk.first)
         return np.column_stack([fewest, length])
 
     def score(self, sums: Array) -> Array:

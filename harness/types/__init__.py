@@ -7,11 +7,11 @@ nothing heavy, so that every room can import it and no room needs another.
 >>> import numpy as np
 >>> class Length(Metric):
 ...     name, columns, score_names = "length", ("words", "count"), ("length",)
-...     def statistics(self, outputs, references, sources):
-...         return np.array([[len(text.split()), 1.0] for text in outputs])
+...     def statistics(self, batch):
+...         return np.array([[len(text.split()), 1.0] for text in batch.outputs])
 ...     def score(self, sums):
 ...         return sums[..., :1] / sums[..., 1:]
->>> Length().score(Length().statistics(["a b", "c"], [], []).sum(0)).tolist()
+>>> Length().score(Length().statistics(Batch(["a b", "c"], [])).sum(0)).tolist()
 [1.5]
 """
 

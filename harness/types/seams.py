@@ -14,7 +14,7 @@ import numpy as np
 from harness.types.errors import HarnessError, check_least
 from harness.types.lists import Integers, Rows
 from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
-from harness.types.text_columns import Examples, blocks_of
+from harness.types.text_columns import Batch, Examples, TextLists, blocks_of
 
 
 class Dataset(ABC):
@@ -150,6 +150,12 @@ class Metric(ABC):
     """Names of the k statistics."""
     counted: tuple[str, ...] = ()
     """Those of the columns that hold whole numbers only, and are stored as such."""
+    reads: tuple[str, ...] = ("outputs", "references", "sources")
+    """What its rows depend on: of `outputs`, `references`, `sources`, `contexts` and any other field of the examples.
+    Rows that are stored are taken again where all of this is the same."""
+    threads: ClassVar[bool] = False
+    """True where `statistics` may be called from several threads at once and releases the lock that Python has, so that
+    blocks are scored on all cores."""
     lists: tuple[str, ...] = ()
     """Names of the lists that each example has beside its k numbers, for `score_weighted`. A value must mean the same
     in every example, system and process, such as a hash of a word: rows are stored, and rows of two systems mixed."""
@@ -195,10 +201,12 @@ class Metric(ABC):
         return cls(**{option: value for option, value in options.items() if option in cls.plain})
 
     @abstractmethod
-    def statistics(
-        self, outputs: Sequence[str], references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> Array | Rows:
-        """Rows (n, k), or `Rows` where there are lists; a row of NaN where an example cannot be scored."""
+    def statistics(self, batch: Batch) -> Array | Rows:
+        """Rows (n, k), or `Rows` where there are lists; a row of NaN where an example cannot be scored.
+
+        `batch.outputs`, `batch.references` and the others are sequences of the same length: lists, or columns whose
+        Python strings are made for whoever iterates.
+        """
 
     @abstractmethod
     def score(self, sums: Array) -> Array:
@@ -225,15 +233,12 @@ class Metric(ABC):
         parts = [self.score_weighted(weight, rows) for weight in weights]
         return np.concatenate(parts) if parts else np.empty((0, len(self.score_names)))
 
-    def extremes(
-        self, references: Sequence[Sequence[str]], sources: Sequence[str | None]
-    ) -> tuple[Array | Rows, Array | Rows] | None:
+    def extremes(self, batch: Batch) -> tuple[Array | Rows, Array | Rows] | None:
         """Rows (n, k) of the worst and the best that examples could have given, for those that failed: by default of
-        empty outputs and of first references. None where that cannot be said."""
+        empty outputs, which those of the batch are, and of first references. None where that cannot be said."""
         if not self.needs_references:
             return None
-        best = [texts[0] for texts in references]
-        return self.statistics([""] * len(best), references, sources), self.statistics(best, references, sources)
+        return self.statistics(batch), self.statistics(replace(batch, outputs=_firsts(batch.references)))
 
     def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None] | None:
         """For each example which tokens were matched, None where a text has none; None for metrics that match no
@@ -261,7 +266,7 @@ class Metric(ABC):
         kept = {
             k: repr(v)
             for k, v in own.items()
-            if k not in ("name", "columns", "score_names", "counted", "advance", "arrays", "context")
+            if k not in ("name", "columns", "score_names", "counted", "reads", "advance", "arrays", "context")
         }
         return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
 
@@ -271,10 +276,23 @@ class Metric(ABC):
 
     def signature(self, references: Sequence[Sequence[str]]) -> Signature:
         """The signature on data with these references."""
-        counts = {len(r) for r in references}
+        counts = _counts(references)
         number = str(next(iter(counts))) if len(counts) == 1 else "var"
         refs = {"nrefs": number} if self.needs_references else {}
         return Signature({**refs, **self.definition()}, self.provenance())
+
+
+def _counts(references: Sequence[Sequence[str]]) -> set[int]:
+    """How many references examples have."""
+    lengths = getattr(references, "lengths", None)  # of a column
+    return {len(texts) for texts in references} if lengths is None else set(np.flatnonzero(np.bincount(lengths)).tolist())
+
+
+def _firsts(references: Sequence[Sequence[str]]) -> Sequence[Any]:
+    """The first reference of each example."""
+    if isinstance(references, TextLists):
+        return references.items.taken(references.starts[:-1])
+    return [texts[0] for texts in references]
 
 
 class Arrays(Protocol):

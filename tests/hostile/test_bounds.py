@@ -167,7 +167,7 @@ def test_longest_output_is_scored(tmp_path: Path, metric: str, text: str) -> Non
 
 
 def test_too_little_memory_for_a_metric_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    def statistics(*texts: Any) -> Any:
+    def statistics(metric: Any, batch: Any) -> Any:
         raise MemoryError("Unable to allocate 18.0 GiB for an array with shape (9, 268435480)")
 
     monkeypatch.setattr("harness.metrics.chrf.Chrf.statistics", statistics)
@@ -187,7 +187,7 @@ import numpy as np, pyarrow as pa
 from harness.analysis.comparing import compare
 from harness.stats.options import ComparisonOptions
 from harness.testing import CannedMetric
-from harness.types import RunResult, Signature, Statistics
+from harness.types import Batch, RunResult, Signature, Statistics
 
 class Given(CannedMetric):
     name, score_names = "given", ("given",)
@@ -197,7 +197,7 @@ rng, metric, n = np.random.default_rng(0), Given(), 50
 table = pa.table({"id": [str(i) for i in range(n)], "repeat": [0] * n})
 runs = []
 for i in range(systems):
-    rows = metric.statistics([str(value) for value in rng.normal(i / 100, 1, n)], [], [])
+    rows = metric.statistics(Batch([str(value) for value in rng.normal(i / 100, 1, n)], []))
     statistics = {"given": Statistics.of(metric, rows, Signature({}, {}), "")}
     runs.append(RunResult(f"s{i}", "d", "d", f"s{i}", {}, statistics, lambda: table, 0))
 tracemalloc.start()

@@ -270,13 +270,13 @@ class Judge(WordCount):
         self._options, self.keep = options, 1
         key = options["by_name"]["openai_key"]  # of a stored run, what was stored
         assert key == "***" or key.startswith("PLANTED"), "real values must come here"
-    def statistics(self, outputs, references, sources):
+    def statistics(self, batch):
         logging.getLogger("judge").warning("asked with %s", self._options)
         if self._options.get("fail") == "mendable":
             raise HarnessError(f"401 for {self._options}")
         if self._options.get("fail"):
             raise ValueError(f"401 for {self._options}")
-        return super().statistics(outputs, references, sources)
+        return super().statistics(batch)
 
 def answer(example):
     if example["id"] == "a":

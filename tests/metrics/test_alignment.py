@@ -13,7 +13,7 @@ import pytest
 from harness.inputs.pretrained import Pretrained
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
-from harness.types import Alignment, HarnessError
+from harness.types import Alignment, Batch, HarnessError
 from tests.metrics import tiny
 from tests.metrics.test_bertscore import OUTPUTS, REFERENCES, Remembered
 
@@ -57,9 +57,9 @@ def test_words_meet_what_they_mean() -> None:
 )
 def test_its_weighted_means_are_the_scores(models: dict[str, str], kind: str, options: dict[str, Any]) -> None:
     metric = BertScore(models[kind], device="cpu", **options).fit(REFERENCES)
-    rows = metric.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
+    rows = metric.statistics(Batch(OUTPUTS, REFERENCES))
     pairs = [(output, [text]) for output, texts in zip(OUTPUTS, REFERENCES, strict=True) for text in texts]
-    each = metric.statistics([candidate for candidate, _ in pairs], [texts for _, texts in pairs], [None] * len(pairs))
+    each = metric.statistics(Batch([candidate for candidate, _ in pairs], [texts for _, texts in pairs]))
     for i, alignment in enumerate(metric.align(OUTPUTS, REFERENCES)):
         assert alignment is not None
         f, precision, recall = triple(alignment)
@@ -72,7 +72,7 @@ def test_its_weighted_means_are_the_scores(models: dict[str, str], kind: str, op
 def test_similarities_are_raw_where_scores_are_rescaled(models: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n" + "".join(f"{i},0.1,0.2,0.3\n" for i in range(4)))
     metric = BertScore(models["bert"], device="cpu", rescale=str(tmp_path / "own.tsv"))
-    rows = metric.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
+    rows = metric.statistics(Batch(OUTPUTS, REFERENCES))
     for row, alignment in zip(rows, metric.align(OUTPUTS, REFERENCES), strict=True):
         assert alignment is not None
         rescaled = [(x - b) / (1 - b) for x, b in zip(triple(alignment), (0.3, 0.1, 0.2), strict=True)]
@@ -128,7 +128,7 @@ def test_what_was_scored_needs_no_model(models: dict[str, str], monkeypatch: pyt
     store = Remembered()
     first = BertScore(models["bert"], device="cpu")
     first.arrays = store
-    first.statistics(OUTPUTS, REFERENCES, [None] * len(OUTPUTS))
+    first.statistics(Batch(OUTPUTS, REFERENCES))
     second = BertScore(models["bert"], device="cpu")
     second.arrays = store
     monkeypatch.setattr(Pretrained, "load", lambda *_: pytest.fail("the model was loaded"))

@@ -22,7 +22,7 @@ from harness.inputs.pretrained import MINILM, PACKAGED, Pretrained
 from harness.metrics import bertscore
 from harness.metrics.bertscore import BertScore
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 from tests.metrics import tiny
 
 OUTPUTS = ["the fox jumps over a dog", "ships waited outside", "Numbers, like 4.5!", "a dog", "the budget will pass"]
@@ -79,7 +79,7 @@ def theirs(model: str, layer: int, outputs: list[str], references: list[Any], **
 
 
 def ours(metric: BertScore, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
-    return metric.fit(references).statistics(outputs, references, [None] * len(outputs))
+    return metric.fit(references).statistics(Batch(outputs, references))
 
 
 # ---------------------------------------------------------------- agreement
@@ -190,7 +190,7 @@ def test_idf_weights_by_hand(folder: Callable[[str], str]) -> None:
     assert metric._weights.unseen == pytest.approx(log(4))
     assert metric.context != BertScore(folder("bert"), idf=True).fit([["the fox"], ["the dog"]]).context
     with pytest.raises(HarnessError, match="expected fit"):
-        BertScore(folder("bert"), idf=True).statistics(["a"], [["b"]], [None])
+        BertScore(folder("bert"), idf=True).statistics(Batch(["a"], [["b"]]))
 
 
 # ---------------------------------------------------------------- without its faults
@@ -212,8 +212,8 @@ def test_hash_seeds_and_threads(pairs: tuple[list[str], list[list[str]]], tmp_pa
     (tmp_path / "pairs.json").write_text(json.dumps([pairs[0][:4], pairs[1][:4]]))
     code = (
         "import json, sys, torch; torch.set_num_threads(int(sys.argv[2]));"
-        "from harness.metrics.bertscore import BertScore; o, r = json.load(open(sys.argv[1]));"
-        "print(BertScore(device='cpu').statistics(o, r, []).tolist())"
+        "from harness.metrics.bertscore import BertScore; from harness.types import Batch; o, r = json.load(open(sys.argv[1]));"
+        "print(BertScore(device='cpu').statistics(Batch(o, r)).tolist())"
     )
     results = []
     for seed, threads in (("1", "1"), ("2", "1")):

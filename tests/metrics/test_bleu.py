@@ -15,7 +15,7 @@ from nltk.translate.bleu_score import corpus_bleu
 from harness.datasets.embedded import EmbeddedDataset
 from harness.metrics.bleu import Bleu
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 from tests.metrics.hostile import LONG, pairs
 
 OPTIONS: list[dict[str, Any]] = [
@@ -42,7 +42,7 @@ def reference(options: dict[str, Any], effective: bool) -> sacrebleu.BLEU:
 def check(outputs: list[str], references: list[list[str]], options: dict[str, Any]) -> None:
     """Corpus and sentence scores, precisions and penalty agree to 1e-9."""
     metric = Bleu(**options)
-    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, references))
     most = max(map(len, references))
     streams = [[refs[i] if i < len(refs) else None for refs in references] for i in range(most)]
     corpus = reference(options, False).corpus_score(outputs, streams)  # type: ignore[arg-type]
@@ -93,11 +93,11 @@ def test_chunks_and_cores_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     outputs = [f"the cat number {i} sat. " * (i % 5) for i in range(60)]
     references = [[f"a cat number {i % 7} sat on it."] * (1 + i % 3) for i in range(60)]
     whole, done = Bleu(), []
-    expected = whole.statistics(outputs, references, [])
+    expected = whole.statistics(Batch(outputs, references))
     monkeypatch.setattr("harness.metrics.columns.EXAMPLES", 7)
     monkeypatch.setattr("harness.metrics.columns.cores", lambda: 5)
     whole.advance = done.append
-    assert whole.statistics(outputs, references, []).tolist() == expected.tolist()
+    assert whole.statistics(Batch(outputs, references)).tolist() == expected.tolist()
     assert sum(done) == 60
     assert len(done) == 9
 
@@ -109,7 +109,7 @@ def test_weights_are_nltks(weights: tuple[float, ...]) -> None:
     outputs = ["the cat sat on the mat today", "a dog ran very fast through the park"]
     references = [["the cat sat on a mat today", "on the mat sat the cat"], ["the dog ran very fast through a park"]]
     metric = Bleu(tokenize="none", smooth_method="none", max_order=len(weights), weights=weights)
-    rows = metric.statistics(outputs, references, [])
+    rows = metric.statistics(Batch(outputs, references))
     theirs = corpus_bleu([[r.split() for r in refs] for refs in references], [o.split() for o in outputs], weights)
     assert metric.score(rows.sum(0))[0] == pytest.approx(100 * theirs, abs=1e-9)
     assert "weights:" in str(metric.signature(references))
@@ -120,15 +120,15 @@ def test_weights_under_effective_order() -> None:
     metric = Bleu(tokenize="none", max_order=3, weights=(0.25, 0.25, 0.5))
     equal = Bleu(tokenize="none", max_order=3)
     outputs, references = ["a b"], [["a b"]]
-    rows = metric.statistics(outputs, references, [])
+    rows = metric.statistics(Batch(outputs, references))
     assert metric.score_examples(rows)[0, 0] == pytest.approx(equal.score_examples(rows)[0, 0])
     pairs_only = Bleu(tokenize="none", max_order=2, weights=(0, 1))
-    assert pairs_only.score_examples(pairs_only.statistics(["a"], [["a"]], []))[0, 0] == 0
+    assert pairs_only.score_examples(pairs_only.statistics(Batch(["a"], [["a"]])))[0, 0] == 0
 
 
 def test_lengths() -> None:
     metric = Bleu(tokenize="none")
-    rows = metric.statistics(["a b c", "d"], [["a b", "a b c d e"], ["d e f"]], [])
+    rows = metric.statistics(Batch(["a b c", "d"], [["a b", "a b c d e"], ["d e f"]]))
     scores = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
     theirs = sacrebleu.BLEU(tokenize="none").corpus_score(["a b c", "d"], [["a b", "d e f"], ["a b c d e", None]])
     assert (scores["bleu.sys_len"], scores["bleu.ref_len"]) == (theirs.sys_len, theirs.ref_len)
@@ -148,7 +148,7 @@ def test_signature_is_sacrebleus() -> None:
 def test_corpus_score_is_not_a_mean_of_sentences() -> None:
     outputs, references = ["the cat sat on the mat", "x"], [["the cat sat on the mat"], ["y z"]]
     metric = Bleu()
-    rows = metric.statistics(outputs, references, [None, None])
+    rows = metric.statistics(Batch(outputs, references))
     mean = metric.score_examples(rows)[:, 0].mean()
     assert metric.score(rows.sum(0))[0] == pytest.approx(
         sacrebleu.corpus_bleu(outputs, [[r[0] for r in references]]).score

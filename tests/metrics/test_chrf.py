@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.datasets.embedded import EmbeddedDataset
 from harness.metrics.chrf import Chrf, ChrfPlusPlus
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 from tests.metrics.hostile import LONG, pairs
 
 OPTIONS: list[dict[str, Any]] = [
@@ -30,7 +30,7 @@ OPTIONS: list[dict[str, Any]] = [
 def check(outputs: list[str], references: list[list[str]], options: dict[str, Any]) -> None:
     """Corpus and sentence scores agree to 1e-9."""
     metric = Chrf(**options)
-    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, references))
     streams = [[refs[i] if i < len(refs) else None for refs in references] for i in range(max(map(len, references)))]
     theirs = sacrebleu.CHRF(**options)
     corpus = theirs.corpus_score(outputs, streams)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 import harness
 from harness.inputs.programs import Program
 from harness.metrics.command import CommandMetric
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 from tests.conftest import GOOD, ROWS, Called, gone
 from tests.metrics import hostile
 
@@ -65,7 +65,7 @@ def over(programs: list[Program]) -> bool:
 
 
 def scores(metric: CommandMetric, outputs: list[str] = GOOD) -> list[float]:
-    rows = metric.statistics(outputs, (REFERENCES * len(outputs))[: len(outputs)], [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, (REFERENCES * len(outputs))[: len(outputs)]))
     scores: list[float] = metric.score_examples(rows)[:, 0].tolist()
     return scores
 
@@ -86,7 +86,7 @@ def test_a_score_for_each_line(judge: Judge, started: list[Program]) -> None:
 
 def test_what_a_program_reads(judge: Judge, tmp_path: Path) -> None:
     program = judge(f"open({str(tmp_path / 'seen')!r}, 'w').write(sys.stdin.read())\nprint('{{\"score\": 1}}\\n' * 2)")
-    CommandMetric(program).statistics(["é\u2028\n", ""], [["a", "b"], []], ["s", None])
+    CommandMetric(program).statistics(Batch(["é\u2028\n", ""], [["a", "b"], []], ["s", None]))
     lines = (tmp_path / "seen").read_text().splitlines()  # which splits at U+2028 too
     assert [json.loads(line) for line in lines] == [
         {"output": "é\u2028\n", "references": ["a", "b"], "source": "s"},
@@ -135,7 +135,7 @@ def test_empty_lines_and_advance(judge: Judge) -> None:
     metric.advance = done.append  # type: ignore[method-assign, assignment]
     assert scores(metric) == [len(o) for o in GOOD]
     assert done == [1] * 4
-    assert metric.statistics([], [], []).shape == (0, 2)
+    assert metric.statistics(Batch([], [])).shape == (0, 2)
 
 
 def test_it_answers_while_it_is_written_to(judge: Judge) -> None:
@@ -168,7 +168,7 @@ def test_random_and_hostile_text(pairs: list[tuple[str, list[str]]]) -> None:
     """Each character arrives as it was sent."""
     text = EACH.format("{'score': sum(i * ord(c) for t in [example['output'], *example['references']] for i, c in enumerate(t, 1))}")  # fmt: skip
     metric = CommandMetric([sys.executable, "-c", f"import json, sys\n{text}"])
-    rows = metric.statistics([output for output, _ in pairs], [refs for _, refs in pairs], [])
+    rows = metric.statistics(Batch([output for output, _ in pairs], [refs for _, refs in pairs]))
     expected = [sum(i * ord(c) for t in [output, *refs] for i, c in enumerate(t, 1)) for output, refs in pairs]
     assert metric.score_examples(rows)[:, 0].tolist() == expected
 

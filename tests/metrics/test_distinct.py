@@ -15,7 +15,7 @@ from harness.metrics import distinct as module
 from harness.metrics.distinct import Distinct
 from harness.stats.design import Design
 from harness.stats.resampling import Draws, Sample, replicates, resampled
-from harness.types import Array, HarnessError, Metric, Rows
+from harness.types import Array, Batch, HarnessError, Metric, Rows
 from tests.conftest import Called, write_jsonl
 from tests.metrics import hostile
 
@@ -31,7 +31,7 @@ BY_HAND = [
 
 def corpus(outputs: list[str], **options: object) -> list[float]:
     metric = Distinct(**options)  # type: ignore[arg-type]
-    rows = metric.statistics(outputs, [()] * len(outputs), [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, []))
     return [float(value) for value in metric.score_weighted(np.ones((1, len(outputs))), rows)[0]]
 
 
@@ -81,7 +81,7 @@ def test_orders_that_make_no_sense(orders: list[int]) -> None:
 @given(st.lists(hostile.texts, min_size=1, max_size=6), st.lists(st.integers(0, 3), min_size=6, max_size=6))
 def test_as_a_plain_implementation_has_it(outputs: list[str], counts: list[int]) -> None:
     metric = Distinct(orders=(1, 2, 3), tokenize="none")
-    rows = metric.statistics(outputs, [()] * len(outputs), [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, []))
     weights = np.array([counts[: len(outputs)], [1] * len(outputs)], dtype=float)
     scores = metric.score_weighted(weights, rows)
     for weight, row in zip(weights, scores, strict=True):
@@ -94,7 +94,7 @@ def test_as_a_plain_implementation_has_it(outputs: list[str], counts: list[int])
 @given(st.lists(hostile.texts, min_size=1, max_size=6), st.lists(st.integers(0, 2), min_size=6, max_size=6))
 def test_the_short_way_to_leave_out_is_that_of_all_metrics(outputs: list[str], units: list[int]) -> None:
     metric = Distinct()
-    rows = metric.statistics(outputs, [()] * len(outputs), [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, []))
     of_units = np.array(units[: len(outputs)], dtype=np.int64)
     short = metric.score_left_out(rows, of_units, 4)
     assert short == pytest.approx(Metric.score_left_out(metric, rows, of_units, 4), nan_ok=True)
@@ -107,7 +107,7 @@ def test_any_number_of_resamples_at_once(resamples: int) -> None:
     weights = rng.integers(0, 2, (resamples, 9)).astype(float)
     weights[0] = 1
     metric = Distinct(tokenize="none")
-    scores = metric.score_weighted(weights, metric.statistics(outputs, [], []))
+    scores = metric.score_weighted(weights, metric.statistics(Batch(outputs, [])))
     for weight, (words, _) in zip(weights, scores, strict=True):
         different, total = plain([text for text, count in zip(outputs, weight, strict=True) if count], 1)
         assert words == different / total if total else np.isnan(words)
@@ -115,19 +115,19 @@ def test_any_number_of_resamples_at_once(resamples: int) -> None:
 
 def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = [f"the {i % 7} of {i % 3}" for i in range(50)]
-    whole = Distinct().statistics(outputs, [], [])
+    whole = Distinct().statistics(Batch(outputs, []))
     monkeypatch.setattr(module, "CHUNK", 8)
-    parts = Distinct().statistics(outputs, [], [])
+    parts = Distinct().statistics(Batch(outputs, []))
     assert parts.values.tobytes() == whole.values.tobytes()
     for name, lists in whole.lists.items():
         assert (parts.lists[name].values == lists.values).all()
         assert (parts.lists[name].starts == lists.starts).all()
-    assert Distinct().statistics([], [], []).values.shape == (0, 4)
+    assert Distinct().statistics(Batch([], [])).values.shape == (0, 4)
 
 
 def test_hashes_are_the_same_everywhere() -> None:
     """They are stored, and n-grams of two runs are put together: no process may have its own."""
-    rows = Distinct(tokenize="none").statistics(["so it", "zzz so it"], [], [])
+    rows = Distinct(tokenize="none").statistics(Batch(["so it", "zzz so it"], []))
     so, it, zzz = -3277256177526311673, -6855228581115138126, -1146608946221892187  # blake2b of their UTF-8
     assert rows.lists["ngrams1"].values.tolist() == [it, so, it, so, zzz]
     assert rows.lists["ngrams2"].values.tolist() == [6802493972292876321, 6802493972292876321, 8142840942323970552]
@@ -146,7 +146,7 @@ def outputs_of(n: int, rng: np.random.Generator) -> list[str]:
 
 
 def rows_of(outputs: list[str]) -> Rows:
-    return Distinct(tokenize="none").statistics(outputs, [], [])
+    return Distinct(tokenize="none").statistics(Batch(outputs, []))
 
 
 def test_the_spread_of_replicates_is_that_of_the_jackknife() -> None:

@@ -23,7 +23,7 @@ from harness.metrics import moverscore
 from harness.metrics.encoder import Encoder
 from harness.metrics.moverscore import MoverScore, transport
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "the", "a", "cat", "dog", "sat", "jump", "##ed", "##ing", "##s", "on"]
 WORDS += ["under", "mat", "moon", "blue", ".", ",", "!"]
@@ -69,7 +69,7 @@ def minilm() -> str:
 
 
 def scored(metric: MoverScore, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
-    rows = metric.fit(references).statistics(outputs, references, [None] * len(outputs))
+    rows = metric.fit(references).statistics(Batch(outputs, references))
     assert rows.shape == (len(outputs), 2)
     assert (np.isnan(rows[:, 1]) == np.isnan(rows[:, 0])).all()
     assert (rows[~np.isnan(rows[:, 1]), 1] == 1).all()
@@ -201,7 +201,7 @@ def test_agrees_on_the_default_model(minilm: str, case: dict[str, Any]) -> None:
 
 def test_references_of_failed_outputs_count(tiny: str) -> None:
     metric = MoverScore(tiny, device="cpu").fit(REFERENCES)
-    first_rows = metric.statistics(OUTPUTS[:3], REFERENCES[:3], [None] * 3)
+    first_rows = metric.statistics(Batch(OUTPUTS[:3], REFERENCES[:3]))
     assert not np.allclose(
         first_rows[:, 0], scored(MoverScore(tiny, device="cpu"), OUTPUTS[:3], REFERENCES[:3]), atol=1e-6
     )
@@ -305,7 +305,7 @@ def test_advance(tiny: str) -> None:
     metric.advance = done.append
     scored(metric, OUTPUTS, REFERENCES)
     assert sum(done) == len(OUTPUTS)
-    assert metric.fit([]).statistics([], [], []).shape == (0, 2)
+    assert metric.fit([]).statistics(Batch([], [])).shape == (0, 2)
 
 
 def test_through_evaluate(tiny: str) -> None:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from nltk.translate.nist_score import corpus_nist
 
 import harness
+from harness.inputs import arrow
 from harness.metrics import nist
 from harness.metrics.nist import Nist
-from harness.types import HarnessError
+from harness.metrics.tokenizers import lowered_ascii
+from harness.types import Batch, HarnessError
 from tests.metrics.hostile import texts
 
 words = st.lists(st.sampled_from("abcde"), min_size=5, max_size=12).map(" ".join)
@@ -21,7 +23,7 @@ words = st.lists(st.sampled_from("abcde"), min_size=5, max_size=12).map(" ".join
 
 def check(outputs: list[str], references: list[list[str]], order: int) -> None:
     metric = Nist(tokenize="none", max_order=order, lowercase=False)
-    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, references))
     theirs = corpus_nist([[r.split() for r in refs] for refs in references], [o.split() for o in outputs], n=order)
     scores = metric.score(rows.sum(0))
     assert scores[0] == pytest.approx(theirs, abs=1e-9)
@@ -51,7 +53,7 @@ def test_hostile_text(cases: list[str]) -> None:
 def test_by_hand() -> None:
     """Six words, `the` twice: log2(6/2) + 2 log2(6/1) over three words; then log2(2/1) and 0 over two pairs."""
     metric = Nist(tokenize="none", max_order=2)
-    rows = metric.statistics(["the cat sat"], [["the cat sat on the mat"]], [None])
+    rows = metric.statistics(Batch(["the cat sat"], [["the cat sat on the mat"]]))
     penalty = math.exp(math.log(0.5) / math.log(1.5) ** 2 * math.log(3 / 6) ** 2)
     expected = [(math.log2(3) + 2 * math.log2(6)) / 3 * penalty, 1 / 2 * penalty]
     assert metric.score(rows.sum(0)).tolist() == pytest.approx([sum(expected), *expected], abs=1e-12)
@@ -59,16 +61,16 @@ def test_by_hand() -> None:
 
 def test_only_ascii_is_lowered_as_in_mteval() -> None:
     metric = Nist()
-    assert metric.score(metric.statistics(["THE CAT"], [["the cat"]], [None]).sum(0))[0] > 0
-    assert metric.score(metric.statistics(["ДОМ"], [["дом"]], [None]).sum(0))[0] == 0
-    assert metric.score(metric.statistics(["&QUOT;"], [['" a']], [None]).sum(0))[0] == 0  # entities come first
+    assert metric.score(metric.statistics(Batch(["THE CAT"], [["the cat"]])).sum(0))[0] > 0
+    assert metric.score(metric.statistics(Batch(["ДОМ"], [["дом"]])).sum(0))[0] == 0
+    assert metric.score(metric.statistics(Batch(["&QUOT;"], [['" a']])).sum(0))[0] == 0  # entities come first
 
 
 def test_weights_come_from_all_references_and_stay_fixed() -> None:
     outputs, references = ["a b c", "a b", "x y"], [["a b c"], ["a b d"], ["x z"]]
     fitted = Nist(tokenize="none", max_order=2).fit(references)
-    whole = fitted.statistics(outputs, references, [None] * 3)
-    parts = np.concatenate([fitted.statistics(outputs[i:i + 1], references[i:i + 1], [None]) for i in range(3)])  # fmt: skip
+    whole = fitted.statistics(Batch(outputs, references))
+    parts = np.concatenate([fitted.statistics(Batch(outputs[i:i + 1], references[i:i + 1])) for i in range(3)])  # fmt: skip
     assert whole.tolist() == parts.tolist()
     assert fitted.signature(references) == Nist(tokenize="none", max_order=2).fit(references[::-1]).signature(
         references
@@ -87,7 +89,7 @@ def test_chunks_of_the_references_make_no_difference(monkeypatch: pytest.MonkeyP
     for chunk in (7, 200):
         monkeypatch.setattr(nist, "_CHUNK", chunk)
         metric = Nist(max_order=9).fit(references)
-        rows.append(metric.statistics(outputs, references, [None] * 200).tolist())
+        rows.append(metric.statistics(Batch(outputs, references)).tolist())
     assert rows[0] == rows[1]
     check(outputs, references, 9)
 
@@ -96,14 +98,14 @@ def test_lower_case_is_that_of_ascii() -> None:
     """Of every character, beside others and alone."""
     upper = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
     every = [chr(c) for c in range(0x110000)]
-    assert [nist._lowered(c) for c in every] == [c.translate(upper) for c in every]
-    assert nist._lowered("".join(every)) == "".join(every).translate(upper)
+    assert arrow.plain(lowered_ascii(arrow.column(every))) == [c.translate(upper) for c in every]
+    assert arrow.plain(lowered_ascii(arrow.column(["".join(every)]))) == ["".join(every).translate(upper)]
 
 
 def test_empty_and_short_outputs() -> None:
     metric = Nist()
-    assert metric.score(metric.statistics([""], [["a b"]], [None]).sum(0))[0] == 0
-    assert metric.score(metric.statistics([""], [[""]], [None]).sum(0))[0] == 0
+    assert metric.score(metric.statistics(Batch([""], [["a b"]])).sum(0))[0] == 0
+    assert metric.score(metric.statistics(Batch([""], [[""]])).sum(0))[0] == 0
     assert np.isnan(metric.score(np.full((2, 12), np.nan))).all()
 
 

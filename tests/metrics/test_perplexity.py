@@ -18,7 +18,7 @@ from hypothesis import given, settings
 import harness
 from harness.metrics import perplexity
 from harness.metrics.perplexity import Perplexity, windows
-from harness.types import HarnessError, Rows
+from harness.types import Batch, HarnessError, Rows
 from tests.conftest import ROWS, write_jsonl
 from tests.metrics.hostile import texts as hostile
 
@@ -135,7 +135,7 @@ CASES = [("gpt2", "bos"), ("llama", "eos"), ("bare", "none")]
 @pytest.mark.parametrize("batch_tokens", [1, 2048])
 def test_agrees_with_a_plain_loop(folders: dict[str, Path], model: str, start: str, batch_tokens: int) -> None:
     metric = Perplexity(str(folders[model]), batch_tokens=batch_tokens, device="cpu")
-    rows = metric.statistics(TEXTS, [], [])
+    rows = metric.statistics(Batch(TEXTS, []))
     assert metric.definition()["start"] == start
     for text, row in zip(TEXTS, rows, strict=True):
         nll, tokens = plain(folders[model], text, start)
@@ -153,7 +153,7 @@ def test_long_texts_by_a_sliding_window(
 ) -> None:
     text = "the cats are running in the rain, it is raining on the dogs " * 4
     metric = Perplexity(str(folders[model]), max_length=length, stride=stride, device="cpu")
-    row = metric.statistics([text], [], [])[0]
+    row = metric.statistics(Batch([text], []))[0]
     assert row[:2] == pytest.approx(plain(folders[model], text, start, length, stride or length // 2), rel=1e-5)
     whole = len(metric._pretrained.tokenizer.encode(text, add_special_tokens=False))
     assert row[1] == (whole if start != "none" else whole - 1)
@@ -178,7 +178,7 @@ def kept(folders: dict[str, Path]) -> Perplexity:
 @given(text=hostile)
 def test_hostile_text(kept: Perplexity, folders: dict[str, Path], text: str) -> None:
     text = text.replace("\0", "")
-    row = kept.statistics([text], [], [])[0]
+    row = kept.statistics(Batch([text], []))[0]
     if not text:
         assert np.isnan(row).all()
         return
@@ -190,29 +190,29 @@ def test_rows_do_not_depend_on_the_texts_beside_them(folders: dict[str, Path]) -
     many = [f"{text} {i}" for i in range(4) for text in TEXTS]
     for dtype in ("float32", "bfloat16"):
         metric = Perplexity(str(folders["llama"]), dtype=dtype, device="cpu")
-        together = metric.statistics(many, [], [])
-        assert together.tobytes() == metric.statistics(many[::-1], [], [])[::-1].tobytes()
-        alone = np.concatenate([metric.statistics([text], [], []) for text in many])
+        together = metric.statistics(Batch(many, []))
+        assert together.tobytes() == metric.statistics(Batch(many[::-1], []))[::-1].tobytes()
+        alone = np.concatenate([metric.statistics(Batch([text], [])) for text in many])
         assert together[:, 1:].tolist() == alone[:, 1:].tolist()
         assert together[:, 0] == pytest.approx(alone[:, 0], rel=1e-6)  # on this machine equal to the last bit
 
 
 def test_half_precision_has_its_own_signature(folders: dict[str, Path]) -> None:
     full, half = (Perplexity(str(folders["llama"]), dtype=dtype, device="cpu") for dtype in ("float32", "bfloat16"))
-    assert half.score(half.statistics(TEXTS[:3], [], []).sum(0)) == pytest.approx(
-        full.score(full.statistics(TEXTS[:3], [], []).sum(0)), rel=0.02
+    assert half.score(half.statistics(Batch(TEXTS[:3], [])).sum(0)) == pytest.approx(
+        full.score(full.statistics(Batch(TEXTS[:3], [])).sum(0)), rel=0.02
     )
     assert half.definition() == {**full.definition(), "dtype": "bfloat16"}
 
 
 def test_a_large_vocabulary_makes_small_batches(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     metric = Perplexity(str(folders["gpt2"]), device="cpu")
-    expected = metric.statistics(TEXTS, [], [])
+    expected = metric.statistics(Batch(TEXTS, []))
     shapes = []
     model = metric._loaded[1]
     model.register_forward_hook(lambda _module, _inputs, out: shapes.append(out.logits.shape))
     monkeypatch.setattr(perplexity, "LOGITS", 16 * 300)
-    assert metric.statistics(TEXTS, [], []) == pytest.approx(expected, rel=1e-6, nan_ok=True)
+    assert metric.statistics(Batch(TEXTS, [])) == pytest.approx(expected, rel=1e-6, nan_ok=True)
     assert all(rows * width <= 16 or rows == 1 for rows, width, _ in shapes)
     assert sum(rows for rows, _, _ in shapes) == len(set(TEXTS))  # each distinct text once
 
@@ -243,7 +243,7 @@ def test_bits_per_byte_can_be_compared_between_tokenizers(tmp_path: Path) -> Non
     outputs = ["abcdabcd", "ddcc", "ab" * 200]
     for folder, by_hand in ((letters, [4.0, 2.0]), (pairs, [16.0, 2.0])):  # 2 bits a letter of four, 4 a pair
         metric = Perplexity(str(folder), device="cpu")
-        rows = metric.statistics(outputs, [], [])
+        rows = metric.statistics(Batch(outputs, []))
         assert metric.score(rows.sum(0)) == pytest.approx(by_hand, rel=1e-6)
         assert metric.score_examples(rows) == pytest.approx(np.array([by_hand] * 3), rel=1e-6)
     assert rows[:, 1:].tolist() == [[3, 6], [1, 2], [199, 398]]  # the first token is not scored, its bytes do not count
@@ -251,7 +251,7 @@ def test_bits_per_byte_can_be_compared_between_tokenizers(tmp_path: Path) -> Non
 
 def test_a_first_token_inside_a_character_takes_no_bytes_away(folders: dict[str, Path]) -> None:
     metric = Perplexity(str(folders["bare"]), device="cpu")
-    assert metric.statistics(["👍", "zz", "é"], [], [])[:, 1:].tolist() == [[3, 4], [1, 1], [1, 2]]
+    assert metric.statistics(Batch(["👍", "zz", "é"], []))[:, 1:].tolist() == [[3, 4], [1, 1], [1, 2]]
 
 
 def test_a_text_without_tokens_is_missing(folders: dict[str, Path]) -> None:
@@ -259,22 +259,22 @@ def test_a_text_without_tokens_is_missing(folders: dict[str, Path]) -> None:
 
     for model in ("bare", "llama"):
         metric = Perplexity(str(folders[model]), of="references", device="cpu")
-        expected = metric.statistics(["", ""], [["the cat"], [""]], [])
+        expected = metric.statistics(Batch(["", ""], [["the cat"], [""]]))
         metric._pretrained.tokenizer.backend_tokenizer.normalizer = normalizers.Strip()  # as some tokenizers do
-        assert metric.statistics(["", ""], [["the cat", " \n"], ["\t"]], []) == pytest.approx(expected, nan_ok=True)
+        assert metric.statistics(Batch(["", ""], [["the cat", " \n"], ["\t"]])) == pytest.approx(expected, nan_ok=True)
         assert np.isnan(expected[1]).all() and not np.isnan(expected[0]).any()
 
 
 def test_the_pooled_mean_under_every_resample(folders: dict[str, Path]) -> None:
     metric = Perplexity(str(folders["gpt2"]), device="cpu")
-    rows = metric.statistics(TEXTS, [], [])
+    rows = metric.statistics(Batch(TEXTS, []))
     assert metric.score(rows.sum(0))[0] == pytest.approx(math.exp(rows[:, 0].sum() / rows[:, 1].sum()), rel=1e-12)
     assert metric.score(rows.sum(0))[1] == pytest.approx(rows[:, 0].sum() / math.log(2) / rows[:, 2].sum(), rel=1e-12)
     assert metric.score(rows.sum(0))[0] != pytest.approx(metric.score_examples(rows)[:, 0].mean(), rel=0.01)
     counts = np.random.default_rng(0).multinomial(len(TEXTS), np.full(len(TEXTS), 1 / len(TEXTS)), size=8)
     for weights, score in zip(counts, metric.score_weighted(counts, Rows(rows)), strict=True):
         drawn = [text for text, weight in zip(TEXTS, weights, strict=True) for _ in range(weight)]
-        assert score == pytest.approx(metric.score(metric.statistics(drawn, [], []).sum(0)), rel=1e-9)
+        assert score == pytest.approx(metric.score(metric.statistics(Batch(drawn, [])).sum(0)), rel=1e-9)
 
 
 def test_scores_are_finite_or_missing() -> None:
@@ -291,7 +291,7 @@ def test_an_infinite_likelihood_is_an_error(folders: dict[str, Path]) -> None:
     with pytest.raises(
         HarnessError, match=r"in float32 gives the text 'a' the negative log likelihood nan; expected a finite"
     ):
-        metric.statistics(["a"], [], [])
+        metric.statistics(Batch(["a"], []))
 
 
 # ---------------------------------------------------------------- whose perplexity
@@ -302,9 +302,9 @@ def test_references_and_sources_as_a_yardstick(folders: dict[str, Path]) -> None
     outputs, sources = ["it rains", "a cat", "dogs"], ["rain?", None, "bark"]
     references = [["it is raining", "rain"], ["the cat", ""], ["", ""]]
     metric = Perplexity(where, of=["outputs", "references"], device="cpu")
-    rows = metric.statistics(outputs, references, sources)
+    rows = metric.statistics(Batch(outputs, references, sources))
     single = Perplexity(where, device="cpu")
-    flat = single.statistics(["it rains", "a cat", "it is raining", "rain", "the cat"], [], [])
+    flat = single.statistics(Batch(["it rains", "a cat", "it is raining", "rain", "the cat"], []))
     assert rows[:2, :3].tolist() == flat[:2].tolist()
     assert rows[:2, 3:].tolist() == [(flat[2] + flat[3]).tolist(), flat[4].tolist()]
     assert np.isnan(rows[2]).all()  # no reference with a token: left out of both, so that both are of the same examples
@@ -316,7 +316,7 @@ def test_references_and_sources_as_a_yardstick(folders: dict[str, Path]) -> None
     assert metric.needs_references and not single.needs_references
 
     of_sources = Perplexity(where, of="sources", device="cpu")
-    assert np.isnan(of_sources.statistics(outputs, [], sources)[1]).all()
+    assert np.isnan(of_sources.statistics(Batch(outputs, [], sources))[1]).all()
     assert (of_sources.columns, of_sources.score_names) == (single.columns, single.score_names)
     assert metric.columns[3:] == ("references_nll", "references_tokens", "references_bytes")
     assert of_sources.definition() == {**single.definition(), "of": "sources"}
@@ -338,8 +338,8 @@ def test_evaluate_counts_an_empty_output_as_missing(folders: dict[str, Path]) ->
     advances: list[int] = []
     metric = Perplexity(str(folders["gpt2"]), device="cpu")
     metric.advance = advances.append
-    metric.statistics(TEXTS, [], [])
-    metric.statistics(["", ""], [], [])
+    metric.statistics(Batch(TEXTS, []))
+    metric.statistics(Batch(["", ""], []))
     assert sum(advances) == len(TEXTS) + 2
     spec = {"perplexity": {"model": str(folders["gpt2"]), "device": "cpu"}}
     result = harness.evaluate(["the cat", "", "it rains"], [[], [], []], spec, resamples=200)
@@ -357,7 +357,7 @@ def test_evaluate_counts_an_empty_output_as_missing(folders: dict[str, Path]) ->
 def test_command_line(cli: Callable[..., Any], tmp_path: Path, folders: dict[str, Path]) -> None:
     metric = Perplexity(str(folders["gpt2"]), device="cpu")
     candidates = [f"the {a} {b} {c}" for a in ("cat", "dog", "rain", "snow") for b in "xyz!?" for c in (1, 22, 333)]
-    order = np.argsort(metric.score_examples(metric.statistics(candidates, [], []))[:, 0])
+    order = np.argsort(metric.score_examples(metric.statistics(Batch(candidates, [])))[:, 0])
     half = len(order) // 2
     write_jsonl(tmp_path / "dev.jsonl", [{"id": str(i), "source": "s"} for i in range(half)])
     for name, chosen in (("likely", order[:half]), ("unlikely", order[half:])):
@@ -437,11 +437,11 @@ def test_pickles_by_name_only(folders: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="metrics.perplexity.pickle=pytorch_model.bin if you trust it"):
         refused.definition()
     with pytest.raises(HarnessError, match="cannot be loaded: .*model.safetensors"):
-        refused.statistics(TEXTS, [], [])
+        refused.statistics(Batch(TEXTS, []))
     allowed = Perplexity(str(folder), pickle="pytorch_model.bin", device="cpu")
     assert allowed.definition()["model"].startswith("pickled@")
     safe = Perplexity(str(folders["llama"]), device="cpu")
-    assert allowed.statistics(TEXTS, [], []).tobytes() == safe.statistics(TEXTS, [], []).tobytes()
+    assert allowed.statistics(Batch(TEXTS, [])).tobytes() == safe.statistics(Batch(TEXTS, [])).tobytes()
 
 
 def test_code_of_a_model_runs_only_on_request(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -457,11 +457,13 @@ def test_code_of_a_model_runs_only_on_request(folders: dict[str, Path], tmp_path
     config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.Own"}}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(HarnessError, match="cannot be loaded: .*trust_remote_code"):
-        Perplexity(str(folder), device="cpu").statistics(["the cat"], [], [])
+        Perplexity(str(folder), device="cpu").statistics(Batch(["the cat"], []))
     assert not ran.exists()
-    trusted = Perplexity(str(folder), trust_remote_code=True, device="cpu").statistics(["the cat"], [], [])
+    trusted = Perplexity(str(folder), trust_remote_code=True, device="cpu").statistics(Batch(["the cat"], []))
     assert ran.exists()
-    assert trusted.tolist() == Perplexity(str(folders["bare"]), device="cpu").statistics(["the cat"], [], []).tolist()
+    assert (
+        trusted.tolist() == Perplexity(str(folders["bare"]), device="cpu").statistics(Batch(["the cat"], [])).tolist()
+    )
 
 
 def test_models_that_are_not_causal(tmp_path: Path) -> None:
@@ -496,4 +498,4 @@ def test_models_that_are_not_causal(tmp_path: Path) -> None:
         model.save_pretrained(tmp_path / name)
         tokenizer.save_pretrained(tmp_path / name)
         with pytest.raises(HarnessError, match=expected):
-            Perplexity(str(tmp_path / name), device="cpu").statistics(["the cat"], [], [])
+            Perplexity(str(tmp_path / name), device="cpu").statistics(Batch(["the cat"], []))

@@ -19,7 +19,7 @@ import harness
 from harness.datasets.embedded import EmbeddedDataset
 from harness.metrics.python import PythonMetric, number
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 from tests.conftest import BAD, GOOD, ROWS, Called
 
 REFERENCES = [row["references"] for row in ROWS]
@@ -42,7 +42,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 
 def values(metric: PythonMetric, outputs: list[str] = GOOD) -> list[list[float]]:
-    rows = metric.statistics(outputs, REFERENCES[: len(outputs)], SOURCES[: len(outputs)])
+    rows = metric.statistics(Batch(outputs, REFERENCES[: len(outputs)], SOURCES[: len(outputs)]))
     assert rows.shape == (len(outputs), len(metric.columns))
     scores: list[list[float]] = metric.score_examples(rows).tolist()
     return scores
@@ -139,7 +139,7 @@ def test_the_mean_of_random_numbers(numbers: list[float | None]) -> None:
     metric = PythonMetric("tests.metrics.test_python:given_numbers", needs_references=False)
     done: list[int] = []
     metric.advance = done.append  # type: ignore[method-assign, assignment]
-    rows = metric.statistics([repr(x) for x in numbers], [[]] * len(numbers), [None] * len(numbers))
+    rows = metric.statistics(Batch([repr(x) for x in numbers], [[]] * len(numbers)))
     there = [x for x in numbers if x is not None]
     assert np.isnan(rows).tolist() == [[x is None] * 2 for x in numbers]
     if there:
@@ -156,7 +156,7 @@ def given_numbers(outputs: list[str], references: list[list[str]], sources: list
 
 def test_shapes_and_options() -> None:
     metric = PythonMetric("no:where", higher_is_better=False, needs_references=False)
-    assert metric.statistics([], [], []).shape == (0, 2)  # nothing is loaded for nothing
+    assert metric.statistics(Batch([], [])).shape == (0, 2)  # nothing is loaded for nothing
     assert metric.score(np.ones((2, 3, 2))).shape == (2, 3, 1)
     assert np.isnan(metric.score(np.array([[np.nan, np.nan], [0.0, 0.0]]))).all()
     assert (metric.higher_is_better, metric.needs_references) == (False, False)
@@ -308,14 +308,14 @@ def test_results_of_score_functions(scoring: str, expected: str, write: Callable
     write("[[1, 2]] * len(outputs)", more=f"def g(sums):\n    return {scoring}\n")
     metric = PythonMetric("quality.py:f", columns=["a", "b"], score="quality.py:g")
     with pytest.raises(HarnessError) as raised:
-        metric.score_examples(metric.statistics(GOOD, REFERENCES, SOURCES))
+        metric.score_examples(metric.statistics(Batch(GOOD, REFERENCES, SOURCES)))
     assert str(raised.value).startswith(expected)
     two = PythonMetric("quality.py:f", scores=["x", "y", "z"], columns=["a", "b"], score="quality.py:g")
     write("[1] * len(outputs)", more="def g(sums):\n    return sums[:, 0]\n")
     with pytest.raises(HarnessError, match=r"has shape \(1,\); expected \(1, 3\): x, y, z"):
         two.score(np.ones(2))
     with pytest.raises(HarnessError, match=r"quality.py:f, value 1, is int '1'; expected 2 numbers \(a, b\)"):
-        two.statistics(GOOD, REFERENCES, SOURCES)
+        two.statistics(Batch(GOOD, REFERENCES, SOURCES))
 
 
 def test_numbers() -> None:

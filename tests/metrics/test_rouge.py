@@ -17,7 +17,7 @@ from harness.metrics.rouge import Rouge
 from harness.metrics.rouge155 import Rules, scores
 from harness.metrics.tokenizers import tokenizer, unicode_words
 from harness.systems.lead import Lead
-from harness.types import HarnessError
+from harness.types import Batch, HarnessError
 from tests.metrics.hostile import lines, pairs
 
 TYPES = ["rouge1", "rouge2", "rouge9", "rougeL", "rougeLsum"]
@@ -25,7 +25,7 @@ TYPES = ["rouge1", "rouge2", "rouge9", "rougeL", "rougeLsum"]
 
 def check(outputs: list[str], references: list[list[str]], stemmer: bool) -> None:
     metric = Rouge(TYPES, stemmer)
-    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, references))
     scorer = RougeScorer(TYPES, use_stemmer=stemmer)
     expected = [scorer.score_multi(refs, output) for output, refs in zip(outputs, references, strict=True)]
     corpus = dict(zip(metric.score_names, metric.score(rows.sum(0)), strict=True))
@@ -87,7 +87,7 @@ def test_other_tokenizers(name: str) -> None:
     metric = Rouge(TYPES, tokenizer=name)
     scorer = RougeScorer(TYPES, tokenizer=Given())
     expected = [scorer.score_multi(refs, output) for output, refs in zip(outputs, references, strict=True)]
-    rows = metric.statistics(outputs, references, [])
+    rows = metric.statistics(Batch(outputs, references))
     for i, triples in enumerate(expected):
         values = [
             value
@@ -110,10 +110,10 @@ def test_other_tokenizers(name: str) -> None:
     ],
 )
 def test_a_warning_where_most_is_dropped(text: str, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
-    Rouge().statistics([text] * 3, [[text]] * 3, [])
+    Rouge().fit([[text]] * 3)
     assert ["metrics.rouge.tokenizer=unicode" in record.message for record in caplog.records] == [True] * warned
     caplog.clear()
-    Rouge(tokenizer="unicode").statistics([text], [[text]], [])
+    Rouge(tokenizer="unicode").fit([[text]])
     assert not caplog.records
 
 
@@ -122,7 +122,7 @@ def test_perl_rules_through_the_metric(tmp_path: Path) -> None:
     outputs, references = ["The cat sat.\nThe end of it."], [["A cat sat down.\nIt is the end."]]
     types = ["rouge1", "rougeL", "rougeLsum", "rougeW", "rougeS", "rougeSU"]
     metric = Rouge(types, compat="rouge155", skip=2, stopwords=str(tmp_path / "stop"), references="best", alpha=0.3)
-    rows = metric.statistics(outputs, references, [])
+    rows = metric.statistics(Batch(outputs, references))
     rules = Rules(("rouge1", "rougeL", "rougeL", "rougeW", "rougeS", "rougeSU"), skip=2, references="best", alpha=0.3,
                   stopwords=frozenset({"the", "of"}))  # fmt: skip
     assert rows[0].tolist() == [*scores(outputs, references, rules)[0], 1.0]
@@ -137,7 +137,7 @@ def test_perl_rules_through_the_metric(tmp_path: Path) -> None:
 def test_texts_of_a_megabyte() -> None:
     """rouge-score's table of cells would take 200 GiB here."""
     words = [f"w{i % 997}" for i in range(60_000)]
-    rows = Rouge(["rouge1", "rougeL", "rougeLsum"]).statistics([" ".join(words)], [[" ".join(words[:30_000])]], [None])
+    rows = Rouge(["rouge1", "rougeL", "rougeLsum"]).statistics(Batch([" ".join(words)], [[" ".join(words[:30_000])]]))
     assert rows[0, [2, 5, 8]].tolist() == [1.0, 1.0, 1.0]
     assert rows[0, [1, 4, 7]] == pytest.approx(0.5)
 

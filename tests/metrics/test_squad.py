@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.datasets.embedded import EmbeddedDataset
 from harness.metrics.squad import ExactMatch, TokenF1
 from harness.systems.lead import Lead
-from harness.types import Metric
+from harness.types import Batch, Metric
 
 
 def plainly(text: str) -> list[str]:
@@ -36,7 +36,7 @@ def check(outputs: list[str], references: list[list[str]]) -> None:
     matches = [float(any(plainly(o) == plainly(r) for r in refs)) for o, refs in zip(outputs, references, strict=True)]
     f1s = [max(plain_f1(o, r) for r in refs) for o, refs in zip(outputs, references, strict=True)]
     for metric, values in ((ExactMatch(), matches), (TokenF1(), f1s)):
-        rows = metric.statistics(outputs, references, [None] * len(outputs))
+        rows = metric.statistics(Batch(outputs, references))
         assert metric.score_examples(rows)[:, 0].tolist() == pytest.approx([100 * v for v in values], abs=1e-9)
         assert metric.score(rows.sum(0)).tolist() == pytest.approx([100 * sum(values) / len(values)], abs=1e-9)
 
@@ -67,7 +67,7 @@ def check(outputs: list[str], references: list[list[str]]) -> None:
 )
 def test_goldens(output: str, references: list[str], exact: float, f1: float) -> None:
     for metric, expected in ((ExactMatch(), exact), (TokenF1(), f1)):
-        rows = metric.statistics([output], [references], [None])
+        rows = metric.statistics(Batch([output], [references]))
         assert metric.score(rows.sum(0)) == pytest.approx(expected, abs=1e-9)
     check([output], [references])
 
@@ -75,7 +75,7 @@ def test_goldens(output: str, references: list[str], exact: float, f1: float) ->
 def test_a_run_is_the_mean_over_examples() -> None:
     outputs, references = ["x", "a b c d", "q r"], [["x"], ["b c"], ["r s", "q"]]
     for metric, expected in ((ExactMatch(), 100 / 3), (TokenF1(), (100 + 80 + 200 / 3) / 3)):
-        assert metric.score(metric.statistics(outputs, references, [None] * 3).sum(0)) == pytest.approx(expected)
+        assert metric.score(metric.statistics(Batch(outputs, references)).sum(0)) == pytest.approx(expected)
 
 
 def test_embedded_data() -> None:

@@ -17,6 +17,7 @@ from harness.datasets.embedded import EmbeddedDataset
 from harness.metrics import ter
 from harness.metrics.ter import Ter
 from harness.systems.lead import Lead
+from harness.types import Batch
 from tests.metrics.hostile import LONG, PIECES
 
 NAMES = ("normalized", "no_punct", "asian_support", "case_sensitive")
@@ -28,7 +29,7 @@ OPTIONS: list[dict[str, bool]] = [
 def check(outputs: list[str], references: list[list[str]], options: dict[str, bool]) -> None:
     """Corpus and sentence scores and the sums agree to 1e-9."""
     metric = Ter(**options)
-    rows = metric.statistics(outputs, references, [None] * len(outputs))
+    rows = metric.statistics(Batch(outputs, references))
     streams = [[refs[i] if i < len(refs) else None for refs in references] for i in range(max(map(len, references)))]
     corpus = sacrebleu.TER(**options).corpus_score(outputs, streams)  # type: ignore[arg-type]
     assert metric.score(rows.sum(0)).tolist() == pytest.approx([corpus.score], abs=1e-9)
@@ -67,12 +68,12 @@ def check(outputs: list[str], references: list[list[str]], options: dict[str, bo
 )
 def test_goldens(output: str, references: list[str], options: dict[str, bool], expected: float) -> None:
     metric = Ter(**options)
-    assert metric.score(metric.statistics([output], [references], [None])) == pytest.approx(expected, abs=1e-9)
+    assert metric.score(metric.statistics(Batch([output], [references]))) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_corpus_is_not_a_mean_of_sentences() -> None:
     metric = Ter()
-    rows = metric.statistics(["a b c d", "x"], [["a b c d"], ["y"]], [None, None])
+    rows = metric.statistics(Batch(["a b c d", "x"], [["a b c d"], ["y"]]))
     assert metric.score(rows.sum(0)) == pytest.approx(20.0)
     assert metric.score_examples(rows).mean() == pytest.approx(50.0)
 
@@ -130,7 +131,7 @@ def test_signature_is_sacrebleus() -> None:
 def test_missing_rows_stay_missing() -> None:
     assert np.isnan(Ter().score(np.full((2, 2), np.nan))).all()
     assert Ter().score(np.array([[np.nan, np.nan], [1.0, 4.0]]))[1].tolist() == [25.0]
-    assert Ter().statistics([], [], []).shape == (0, 2)
+    assert Ter().statistics(Batch([], [])).shape == (0, 2)
     assert not Ter.higher_is_better
 
 
@@ -138,7 +139,7 @@ def test_missing_rows_stay_missing() -> None:
 
 
 def edits(*pairs: tuple[list[str], list[str]]) -> list[tuple[int, int]]:
-    rows = Ter().statistics([" ".join(a) for a, _ in pairs], [[" ".join(b)] for _, b in pairs], [None] * len(pairs))
+    rows = Ter().statistics(Batch([" ".join(a) for a, _ in pairs], [[" ".join(b)] for _, b in pairs]))
     return [(int(a), int(b)) for a, b in rows]
 
 
@@ -218,7 +219,7 @@ def test_very_long_texts_take_memory_by_the_word() -> None:
 
 
 def test_lines_of_a_hundred_thousand_characters() -> None:
-    rows = Ter().statistics([*LONG, *LONG], [[text] for text in [*LONG, *LONG[::-1]]], [None] * 2 * len(LONG))
+    rows = Ter().statistics(Batch([*LONG, *LONG], [[text] for text in [*LONG, *LONG[::-1]]]))
     sizes = [len(text.split()) for text in LONG]
     assert rows[: len(LONG)].tolist() == [[0, size] for size in sizes]
     assert rows[len(LONG) :, 1].tolist() == sizes[::-1]
@@ -229,17 +230,17 @@ def test_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example by itself, a few together and all at once; and the bar moves by as many."""
     outputs = [*AWKWARD, *(" ".join(numbers(9, i, 13)) for i in range(60))]
     references = [[outputs[-i], *outputs[i : i + i % 3]] for i in range(len(outputs))]
-    rows = [Ter(**OPTIONS[-1]).statistics(outputs, references, [None] * len(outputs)).tolist()]
+    rows = [Ter(**OPTIONS[-1]).statistics(Batch(outputs, references)).tolist()]
     for characters in (1, 500):
         done: list[int] = []
         monkeypatch.setattr(ter, "_CHARACTERS", characters)
         metric = Ter(**OPTIONS[-1])
         metric.advance = done.append  # type: ignore[method-assign, assignment]
-        rows.append(metric.statistics(outputs, references, [None] * len(outputs)).tolist())
+        rows.append(metric.statistics(Batch(outputs, references)).tolist())
         assert sum(done) == len(outputs) and len(done) > 5
     assert rows[0] == rows[1] == rows[2]
 
 
 def test_an_example_without_references_is_an_error() -> None:
     with pytest.raises(ValueError, match="an example without references"):
-        Ter().statistics(["a"], [[]], [None])
+        Ter().statistics(Batch(["a"], [[]]))

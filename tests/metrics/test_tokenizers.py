@@ -18,7 +18,7 @@ from harness.metrics.tokenizers import Tokenizer, ascii_words, chrf_words, token
 from harness.metrics.tokenizers.tokenizer_base import WHITE as SPLIT_AT
 from harness.metrics.tokenizers.tokenizer_base import once
 from harness.metrics.tokenizers.tokenizer_zh import CHINESE
-from harness.types import HarnessError
+from harness.types import HarnessError, Texts
 from tests.metrics.hostile import LONG, PIECES, WHITE, texts
 
 TABLES = ["none", "13a", "intl", "char", "zh"]
@@ -141,5 +141,5 @@ def test_what_cannot_be_had(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def test_each_distinct_text_once() -> None:
     calls: list[str] = []
     prepare = once(lambda text: calls.append(text) or text.upper())  # type: ignore[func-returns-value]
-    assert prepare(["a", "b", "a"]) == ["A", "B", "A"]
+    assert list(prepare(Texts.of(["a", "b", "a"]))) == ["A", "B", "A"]
     assert calls == ["a", "b"]

@@ -14,7 +14,7 @@ from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.encoder import Encoded
 from harness.metrics.rouge import Rouge
-from harness.types import Metric
+from harness.types import Batch, Metric
 
 GATO = "o gato está no tapete"
 RELEASE = ("the project manager approved the software release", "the manager approved the release of the software")
@@ -23,7 +23,7 @@ FOX = ("The quick brown fox jumps over the lazy dog.", "The brown fox jumps over
 
 
 def scores(metric: Metric, reference: str, output: str) -> dict[str, float]:
-    rows = metric.statistics([output], [[reference]], [None])
+    rows = metric.statistics(Batch([output], [[reference]]))
     return dict(zip(metric.score_names, metric.score(rows.sum(0)).tolist(), strict=True))
 
 

@@ -24,7 +24,7 @@ from harness.report.terminal.comparisons import print_best, print_comparisons, p
 from harness.report.terminal.summary import print_run
 from harness.stats.options import ComparisonOptions
 from harness.tracking.description import description
-from harness.types import Metric, RunResult, Score
+from harness.types import Batch, Metric, RunResult, Score
 from tests.conftest import BAD, ROWS
 from tests.run.test_runner import PREDICT, Cli
 
@@ -59,8 +59,8 @@ class Own(Metric):
 
     name, columns, score_names, averaged = "own_score", ("value", "count"), ("own_score", "own_score.part"), True
 
-    def statistics(self, outputs: Any, references: Any, sources: Any) -> Any:
-        return np.array([[float(len(text)), 1.0] for text in outputs])
+    def statistics(self, batch: Batch) -> Any:
+        return np.array([[float(len(text)), 1.0] for text in batch.outputs])
 
     def score(self, sums: Any) -> Any:
         return np.repeat(sums[..., :1] / sums[..., 1:], 2, axis=-1)

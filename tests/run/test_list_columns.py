@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness
-from harness.types import HarnessError, Lists, Rows
+from harness.types import Batch, HarnessError, Lists, Rows
 from tests.conftest import Called, write_jsonl
 
 Cli = Callable[..., Called]
@@ -32,10 +32,10 @@ class Vocabulary(Metric):
     needs_references = False
     jackknifed = True
 
-    def statistics(self, outputs, references, sources):
+    def statistics(self, batch):
         with Path("scored.txt").open("a") as file:
             file.write("x")
-        hashes = [sorted({zlib.crc32(word.encode()) for word in text.split()}) for text in outputs]
+        hashes = [sorted({zlib.crc32(word.encode()) for word in text.split()}) for text in batch.outputs]
         return Rows(np.array([[float(len(values))] for values in hashes]), {"hashes": Lists.of(hashes)})
 
     def score(self, sums):
@@ -154,7 +154,7 @@ def test_what_an_author_gets_wrong(rows: object, message: str) -> None:
     class Wrong(WordCount):
         columns, lists = ("words",), ("hashes",)
 
-        def statistics(self, outputs: object, references: object, sources: object) -> object:  # type: ignore[override]
+        def statistics(self, batch: Batch) -> object:  # type: ignore[override]
             return rows
 
     with pytest.raises(HarnessError, match=message):

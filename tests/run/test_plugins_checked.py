@@ -30,8 +30,8 @@ class Mine(System):
 class Length(Metric):
     name, columns, score_names = "length", ("words", "count"), ("length",)
 
-    def statistics(self, outputs, references, sources):
-        return np.array([[len(text.split()), 1.0] for text in outputs])
+    def statistics(self, batch):
+        return np.array([[len(text.split()), 1.0] for text in batch.outputs])
 
     def score(self, sums):
         return {score}

@@ -219,8 +219,8 @@ def test_a_new_metric_is_one_file_and_one_yaml(files: Path, cli: Cli) -> None:
         "import numpy as np\nfrom harness.types import Metric\n"
         "class Length(Metric):\n"
         "    name, columns, score_names, needs_references = 'length', ('words', 'count'), ('length',), False\n"
-        "    def statistics(self, outputs, references, sources):\n"
-        "        return np.array([[len(text.split()), 1.0] for text in outputs])\n"
+        "    def statistics(self, batch):\n"
+        "        return np.array([[len(text.split()), 1.0] for text in batch.outputs])\n"
         "    def score(self, sums):\n"
         "        return sums[..., :1] / sums[..., 1:]\n"
     )
@@ -262,7 +262,7 @@ def test_a_changed_metric_of_the_users_own_is_scored_again(
     files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", True)
-    code = "from harness.testing import CannedMetric\nclass Own(CannedMetric):\n    def statistics(self, o, r, s):\n        return super().statistics([{} for x in o], r, s)\n"
+    code = "from harness.testing import CannedMetric\nclass Own(CannedMetric):\n    def value(self, output):\n        return float({})\n"
     arguments = [a for a in PREDICT if not a.startswith("metrics")]
     for value in (1, 2):
         (files / "own.py").write_text(code.format(value))

@@ -19,7 +19,7 @@ from harness.metrics.rouge import Rouge
 from harness.stats import comparison
 from harness.stats.options import ComparisonOptions
 from harness.testing import CannedMetric
-from harness.types import Array, HarnessError, Metric, RunResult, Signature, Statistics
+from harness.types import Array, Batch, HarnessError, Metric, RunResult, Signature, Statistics
 
 REFERENCES = [[f"w{i} w{i + 1} w{i + 2} w{i + 3}"] for i in range(12)]
 
@@ -38,7 +38,7 @@ def run(values: object, name: str, metric: Metric | None = None, clusters: list[
     """A run whose examples score these values."""
     metric = metric or Given()
     outputs = [str(value) for value in np.asarray(values)]
-    rows = metric.statistics(outputs, [], [])
+    rows = metric.statistics(Batch(outputs, []))
     n = len(rows)
     table = pa.table({"id": [str(i) for i in range(1, n + 1)], "repeat": [0] * n})
     if clusters is not None:

@@ -17,7 +17,7 @@ from harness.stats.design import Design
 from harness.stats.estimation import estimate, warn_of_clusters
 from harness.stats.intervals import scores
 from harness.stats.options import Options
-from harness.types import Array, Example, HarnessError, Score, Signature, Statistics
+from harness.types import Array, Batch, Example, HarnessError, Score, Signature, Statistics
 from tests.stats.test_resampling import Median
 
 SIGNATURE = Signature({}, {})
@@ -77,7 +77,7 @@ def test_the_delta_method_of_a_corpus_score(metric: Bleu | Chrf) -> None:
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "it", "ran", "off", "home"]
     references = [" ".join(rng.choice(words, 12)) for _ in range(150)]
     outputs = [" ".join(w for w in text.split() if rng.random() < 0.85) for text in references]
-    rows = metric.statistics(outputs, [[r] for r in references], [None] * 150)
+    rows = metric.statistics(Batch(outputs, [[r] for r in references]))
     statistics = [Statistics.of(metric, rows, SIGNATURE, "")]
     normal, studentised = (
         scores(statistics, None, Options(4000, method=m))[metric.name] for m in ("normal", "studentized")
@@ -115,7 +115,7 @@ def test_corpus_bleu_is_resampled_as_corpus_bleu() -> None:
         ["we went home by night bus"],
     ] * 8
     metric = Bleu()
-    rows = metric.statistics(outputs, references, [None] * 32)
+    rows = metric.statistics(Batch(outputs, references))
     score = scores([Statistics.of(metric, rows, SIGNATURE, "")], None, Options(500))["bleu"]
     rng = np.random.default_rng(0)
     resampled = [metric.score(rows[rng.integers(0, 32, 32)].sum(0))[0] for _ in range(4000)]
@@ -224,12 +224,12 @@ def test_failures_could_have_changed_the_score_so_much() -> None:
     statistics = []
     for metric in metrics:
         rows = np.full((4, len(metric.columns)), np.nan)
-        rows[:3] = metric.statistics(outputs, references[:3], sources[:3])
+        rows[:3] = metric.statistics(Batch(outputs, references[:3], sources[:3]))
         statistics.append(Statistics.of(metric, rows, SIGNATURE, ""))
     estimated = estimate(statistics, some, [3], None, Options(resamples=50))
     whole = {
         text: estimate(
-            [Statistics.of(m, m.statistics([*outputs, text], references, sources), SIGNATURE, "") for m in metrics],
+            [Statistics.of(m, m.statistics(Batch([*outputs, text], references, sources)), SIGNATURE, "") for m in metrics],
             some, [], None, Options(resamples=0),
         )
         for text in ("", "a b c d")

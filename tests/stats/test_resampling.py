@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from harness.metrics.rouge import Rouge
 from harness.stats import resampling
 from harness.stats.design import Design, codes
 from harness.stats.resampling import BLOCK, Draws, Sample, generator, replicates, resampled
-from harness.types import Array, HarnessError, Lists, Metric, Rows
+from harness.types import Array, Batch, HarnessError, Lists, Metric, Rows
 
 
 def rouge_rows(n: int, seed: int = 0) -> Array:
@@ -115,8 +113,8 @@ class Median(Metric):
 
     name, columns, score_names = "median", ("value",), ("median",)
 
-    def statistics(self, outputs, references, sources):  # type: ignore[no-untyped-def]
-        return np.array([[float(len(text))] for text in outputs])
+    def statistics(self, batch: Batch) -> Array:
+        return np.array([[float(len(text))] for text in batch.outputs])
 
     def score(self, sums: Array) -> Array:
         return sums
@@ -181,8 +179,8 @@ class Entropy(Metric):
     name, columns, lists, score_names = "entropy", ("count",), ("values",), ("entropy",)
     needs_references = False
 
-    def statistics(self, outputs: Sequence[str], references: Any, sources: Any) -> Rows:
-        lists = [[ord(letter) for letter in text] for text in outputs]
+    def statistics(self, batch: Batch) -> Rows:
+        lists = [[ord(letter) for letter in text] for text in batch.outputs]
         return Rows(np.array([[float(len(values))] for values in lists]), {"values": Lists.of(lists)})
 
     def score(self, sums: Array) -> Array:
@@ -202,7 +200,7 @@ def _entropy(counts: Array) -> float:
 def test_lists_are_resampled_with_their_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["aab", "b", "", "cc", "abc", "a"]
     metric = Entropy()
-    rows = metric.statistics(texts, [], [])
+    rows = metric.statistics(Batch(texts, []))
     keep = np.array([True, True, True, False, True, True])
     design = Design.of(6, clusters=list("xxyyzz"), strata=list("aabbaa"))
     sample = Sample(metric, rows, design, keep)

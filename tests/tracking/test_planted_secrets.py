@@ -34,7 +34,7 @@ class Judge(WordCount):
             assert url == os.environ["JUDGE"] == database["from"] and "pa/" in database["uri"]
         self._all = [api_key, password, url, endpoint, headers, sent, near, copied, database]
         self._fail, self.keep = fail, 1
-    def statistics(self, outputs, references, sources):
+    def statistics(self, batch):
         told = f"401 from {self._all[3]} for {self._all} with {os.environ['JUDGE']}"
         if self._fail == "mendable":
             raise HarnessError(told)
@@ -42,7 +42,7 @@ class Judge(WordCount):
             raise ValueError(told)
         import logging
         logging.getLogger("judge").warning("asked %s", told)
-        return super().statistics(outputs, references, sources)
+        return super().statistics(batch)
 
 def answer(example):
     if example["id"] == "a":

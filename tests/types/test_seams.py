@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.testing import CannedMetric, CannedSystem
-from harness.types import Array, Dataset, Example, HarnessError, Metric, Output, Rows, System
+from harness.types import Array, Batch, Dataset, Example, HarnessError, Metric, Output, Rows, System, TextLists
 from tests.conftest import example
 
 
@@ -70,8 +70,8 @@ class Overlap(CannedMetric):
 
     needs_references = True
 
-    def statistics(self, outputs: Any, references: Any, sources: Any) -> Array:
-        return np.array([[float(o == r[0]), 1.0] for o, r in zip(outputs, references, strict=True)])
+    def statistics(self, batch: Batch) -> Array:
+        return np.array([[float(o == r[0]), 1.0] for o, r in zip(batch.outputs, batch.references, strict=True)])
 
 
 def test_a_metric_by_default() -> None:
@@ -79,15 +79,19 @@ def test_a_metric_by_default() -> None:
     assert metric.fit(references) is metric
     assert str(metric.signature(references)) == "nrefs:2"
     assert str(metric.signature([["a"], ["b", "c"]])) == "nrefs:var"
-    rows = metric.statistics(["a", "x"], references, [None, None])
+    rows = metric.statistics(Batch(["a", "x"], references))
     assert metric.score_examples(rows).tolist() == [[1.0], [0.0]]
     assert metric.score_weighted(np.array([[1.0, 3.0], [2.0, 0.0]]), Rows(rows)).tolist() == [[0.25], [1.0]]
-    extremes = metric.extremes(references, [None, None])
-    assert extremes is not None
-    worst, best = extremes
-    assert (worst[:, 0].tolist(), best[:, 0].tolist()) == ([0, 0], [1, 1])
+    for lists in (references, TextLists.of(references)):
+        extremes = metric.extremes(Batch(["", ""], lists))
+        assert extremes is not None
+        worst, best = extremes
+        assert (worst[:, 0].tolist(), best[:, 0].tolist()) == ([0, 0], [1, 1])
+        assert metric.signature(lists) == metric.signature(references)
     assert metric.align(["a"], [["a"]]) is None
-    assert CannedMetric().extremes(references, [None, None]) is None  # it needs no references, and knows no best output
+    assert (
+        CannedMetric().extremes(Batch(["", ""], references)) is None
+    )  # it needs no references, and knows no best output
 
 
 def test_other_options_are_another_definition() -> None:

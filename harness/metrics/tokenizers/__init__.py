@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from harness.metrics.tokenizers.tokenizer_13a import tokenizer_13a
-from harness.metrics.tokenizers.tokenizer_base import Tokenizer, lowered, white_space
+from harness.metrics.tokenizers.tokenizer_base import Tokenizer, lowered, lowered_ascii, white_space
 from harness.metrics.tokenizers.tokenizer_char import tokenizer_char
 from harness.metrics.tokenizers.tokenizer_chrf import chrf_words
 from harness.metrics.tokenizers.tokenizer_intl import tokenizer_intl
@@ -26,7 +26,17 @@ from harness.metrics.tokenizers.tokenizer_tercom import tercom
 from harness.metrics.tokenizers.tokenizer_unicode import unicode_words
 from harness.metrics.tokenizers.tokenizer_zh import tokenizer_zh
 
-__all__ = ["Tokenizer", "ascii_words", "chrf_words", "lowered", "tercom", "tokenizer", "unicode_words", "white_space"]
+__all__ = [
+    "Tokenizer",
+    "ascii_words",
+    "chrf_words",
+    "lowered",
+    "lowered_ascii",
+    "tercom",
+    "tokenizer",
+    "unicode_words",
+    "white_space",
+]
 
 COMPILED: dict[str, Callable[[], Tokenizer]] = {
     "none": tokenizer_none,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from harness.metrics.columns import Table
-from harness.metrics.tokenizers.tokenizer_base import Tokenizer, classes
+from harness.metrics.tokenizers.tokenizer_base import Tokenizer, classes, where
 
 PUNCTUATION = "".join(
     chr(c) for c in (*range(32, 39), *range(40, 44), 47, *range(58, 65), *range(91, 97), *range(123, 127))
@@ -21,14 +21,10 @@ MTEVAL = {"alone": PUNCTUATION, "digit": "0123456789", "point": ".,", "dash": "-
 
 @cache
 def tokenizer_13a() -> Tokenizer:
-    return Tokenizer("13a", Table(classes(**MTEVAL), padded=True), _prepared)
-
-
-def _prepared(texts: list[str]) -> list[str]:
-    return [_unescaped(t.rstrip()) if "&" in t or "<" in t or "\n" in t else t for t in texts]
+    return Tokenizer("13a", Table(classes(**MTEVAL), padded=True), where(b"&<\n", _unescaped))
 
 
 def _unescaped(text: str) -> str:
     """mteval's language-independent part."""
-    text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
+    text = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     return text.replace("&quot;", '"').replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metrics.columns import ALONE, DASH, DIGIT, EDGE, POINT, SPACE, Table, Tokens, tokenized
+from harness.inputs import arrow
+from harness.metrics.columns import ALONE, DASH, DIGIT, EDGE, POINT, SPACE, Integers, Table, Tokens, tokenized
+from harness.types import Texts
+from harness.types.text_columns import starts_of
 
 WHITE = [*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F,
          0x3000]  # fmt: skip
@@ -30,12 +33,12 @@ class Tokenizer:
 
     signature: str
     table: Table
-    prepare: Callable[[list[str]], list[str]]
+    prepare: Callable[[Texts], Texts]
 
-    def __call__(self, texts: list[str]) -> Tokens:
-        return tokenized(self.prepare(texts), self.table)
+    def __call__(self, texts: Sequence[str | None]) -> Tokens:
+        return tokenized(self.prepare(arrow.column(texts)), self.table)
 
-    def spelt(self, texts: list[str]) -> list[list[str]]:
+    def spelt(self, texts: Sequence[str | None]) -> list[list[str]]:
         """The tokens as text."""
         tokens = self(texts)
         words = tokens.vocabulary()
@@ -57,21 +60,76 @@ def white_space() -> Table:
     return Table(classes())
 
 
-def as_is(texts: list[str]) -> list[str]:
+def as_is(texts: Texts) -> Texts:
     return texts
 
 
-def lowered(texts: list[str]) -> list[str]:
-    return [text.lower() for text in texts]
+def lowered(texts: Texts) -> Texts:
+    """As `str.lower` does it, which may look at the letters around one (Σ), and change the number of bytes (İ)."""
+    data, starts = texts.utf8
+    raw = data[starts[0] : starts[-1]].tobytes()
+    if raw.isascii():
+        return Texts.of_bytes(raw.lower(), starts - starts[0])
+    separator = next((bytes([c]) for c in range(9) if c not in raw), None)
+    if separator is None:
+        return arrow.column([text.lower() for text in arrow.plain(texts)])
+    # all at once, each text with a control character after it, which no letter looks beyond
+    apart = np.insert(np.frombuffer(raw, np.uint8), starts[1:] - starts[0], separator[0]).tobytes()
+    small = apart.decode("utf-8", "surrogatepass").lower().encode("utf-8", "surrogatepass")
+    ends = np.flatnonzero(np.frombuffer(small, np.uint8) == separator[0])
+    return Texts.of_bytes(small.replace(separator, b""), np.append(0, ends - np.arange(len(ends))))
 
 
-def once(tokenize: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
+def lowered_ascii(texts: Texts) -> Texts:
+    """ASCII letters only, as mteval does it."""
+    data, starts = texts.utf8
+    return Texts.of_bytes(data[starts[0] : starts[-1]].tobytes().lower(), starts - starts[0])
+
+
+def each(prepare: Callable[[str], str]) -> Callable[[Texts], Texts]:
+    """`prepare` on each text."""
+    return lambda texts: arrow.column([prepare(text) for text in arrow.plain(texts)])
+
+
+def where(marks: bytes, prepare: Callable[[str], str]) -> Callable[[Texts], Texts]:
+    """`prepare` on each text that has one of the ASCII characters `marks` in it."""
+    marked = np.zeros(256, np.bool_)
+    marked[list(marks)] = True
+
+    def prepared(texts: Texts) -> Texts:
+        data, starts = texts.utf8
+        low, high = int(starts[0]), int(starts[-1])
+        raw = data[low:high].tobytes()
+        if not any(mark in raw for mark in marks):
+            return texts
+        places = np.flatnonzero(marked[data[low:high]]) + low
+        changed = np.unique(np.searchsorted(starts, places, "right") - 1)
+        return _with(texts, changed, prepare)
+
+    return prepared
+
+
+def _with(texts: Texts, changed: Integers, prepare: Callable[[str], str]) -> Texts:
+    """The same column, `prepare` done on some of its texts."""
+    data, starts = texts.utf8
+    lengths = np.diff(starts)
+    parts: list[bytes] = []
+    done = int(starts[0])
+    for i, a, b in zip(changed.tolist(), starts[changed].tolist(), starts[changed + 1].tolist(), strict=True):
+        new = prepare(data[a:b].tobytes().decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+        parts += [data[done:a].tobytes(), new]
+        lengths[i], done = len(new), b
+    return Texts.of_bytes(b"".join([*parts, data[done : int(starts[-1])].tobytes()]), starts_of(lengths))
+
+
+def once(tokenize: Callable[[str], str]) -> Callable[[Texts], Texts]:
     """`tokenize` on each distinct text, for libraries that are not made for several threads."""
     lock = threading.Lock()
 
-    def prepare(texts: list[str]) -> list[str]:
+    def prepare(texts: Texts) -> Texts:
+        strings = arrow.plain(texts)
         with lock:
-            prepared = {text: tokenize(text) for text in dict.fromkeys(texts)}
-        return [prepared[text] for text in texts]
+            prepared = {text: tokenize(text) for text in dict.fromkeys(strings)}
+        return arrow.column([prepared[text] for text in strings])
 
     return prepare

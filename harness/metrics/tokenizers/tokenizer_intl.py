@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from harness.metrics.columns import Table
-from harness.metrics.tokenizers.tokenizer_base import Tokenizer, classes
+from harness.metrics.tokenizers.tokenizer_base import Tokenizer, classes, each
 
 
 @cache
@@ -15,8 +15,4 @@ def tokenizer_intl() -> Tokenizer:
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
     members = {name: [ord(c) for c in regex.findall(rf"\p{{{name}}}", text)] for name in "NPS"}
     table = Table(classes(digit=members["N"], point=members["P"], alone=members["S"]))
-    return Tokenizer("intl", table, _prepared)
-
-
-def _prepared(texts: list[str]) -> list[str]:
-    return [text.rstrip() for text in texts]
+    return Tokenizer("intl", table, each(str.rstrip))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from harness.metrics.tokenizers.tokenizer_base import Tokenizer, white_space
+from harness.metrics.tokenizers.tokenizer_base import Tokenizer, each, white_space
 
 
 @cache
@@ -17,7 +17,4 @@ def unicode_words() -> Tokenizer:
     def words(piece: str) -> str:
         return " ".join(part for part in boundary.split(piece) if word.search(part))
 
-    def prepare(texts: list[str]) -> list[str]:
-        return [" ".join(map(words, text.split())) for text in texts]
-
-    return Tokenizer("unicode", white_space(), prepare)
+    return Tokenizer("unicode", white_space(), each(lambda text: " ".join(map(words, text.split()))))

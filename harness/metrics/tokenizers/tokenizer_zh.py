@@ -6,7 +6,7 @@ from functools import cache
 
 from harness.metrics.columns import ALONE, Table
 from harness.metrics.tokenizers.tokenizer_13a import MTEVAL
-from harness.metrics.tokenizers.tokenizer_base import Tokenizer, classes
+from harness.metrics.tokenizers.tokenizer_base import Tokenizer, classes, each
 
 CHINESE = [
     (0x3400, 0x4DB5), (0x4E00, 0x9FBB), (0xF900, 0xFA2D), (0xFA30, 0xFA6A), (0xFA70, 0xFAD9), (0x2001, 0x2A6D),
@@ -22,8 +22,4 @@ def tokenizer_zh() -> Tokenizer:
     points = classes(**MTEVAL)
     for low, high in CHINESE:
         points[low : high + 1] |= ALONE
-    return Tokenizer("zh", Table(points), _prepared)
-
-
-def _prepared(texts: list[str]) -> list[str]:
-    return [text.strip() for text in texts]
+    return Tokenizer("zh", Table(points), each(str.strip))

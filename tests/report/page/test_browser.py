@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from harness import write_report
-from harness.types import Alignment, Metric
+from harness.types import Alignment, Batch, Metric
 from tests.report.page.conftest import Opened, made, opened, three_runs
 
 
@@ -363,8 +363,9 @@ class Words(Metric):
     name, columns, score_names, averaged = "words", ("share", "count"), ("words",), True
     title, aligns = "Same words", True
 
-    def statistics(self, outputs: Any, references: Any, sources: Any) -> Any:
-        return np.array([[len({*a.split()} & {*b[0].split()}), 1.0] for a, b in zip(outputs, references, strict=True)])
+    def statistics(self, batch: Batch) -> Any:
+        pairs = zip(batch.outputs, batch.references, strict=True)
+        return np.array([[len({*a.split()} & {*b[0].split()}), 1.0] for a, b in pairs])
 
     def score(self, sums: Any) -> Any:
         return sums[..., :1] / sums[..., 1:]
