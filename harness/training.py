@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.datasets.file import FileDataset
 from harness.postprocess import Postprocess
+from harness.run.answers import Answers
 from harness.run.config import Choice, chosen_metrics
-from harness.run.memory import evaluate_examples
-from harness.run.scoring import Answers
+from harness.run.memory import evaluate_examples, reads
 from harness.stats.options import Options
 from harness.systems.huggingface import HuggingFace
 from harness.types import Dataset, Example, HarnessError, Output, RunResult
@@ -77,13 +77,12 @@ def evaluate_checkpoint(
                 made[i] = output
     finally:
         model.train(training)
-    answers = Answers.of(examples, made, postprocess)
+    chosen = chosen_metrics(metrics)
+    answers = Answers.of(examples, made, postprocess, reads(chosen))
     if len(answers.failed) == len(made):
-        raise HarnessError(
-            f"step {step}: all {len(made)} examples failed, the first with: {answers.processed[0].error}"
-        )
-    estimation = Options(resamples, level, seed=seed)
-    result = evaluate_examples(answers, chosen_metrics(metrics), estimation, f"step-{step}", cluster)
+        first = next(answers.blocks()).processed[0]
+        raise HarnessError(f"step {step}: all {len(made)} examples failed, the first with: {first.error}")
+    result = evaluate_examples(answers, chosen, Options(resamples, level, seed=seed), f"step-{step}", cluster)
     if track:
         from harness.tracking.mlflow import log_to_active_run
 

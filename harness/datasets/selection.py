@@ -46,6 +46,13 @@ class Selection:
             examples = islice(examples, first, None, step)
         return iter(examples)
 
+    def blocks(self, parts: Any) -> Any:
+        from itertools import chain
+
+        from harness.types.text_columns import blocks_of
+
+        return blocks_of(self(chain.from_iterable(parts)))
+
     def _drawn(self, examples: Iterable[Example], size: int) -> Iterator[Example]:
         seed = b"%d:" % self._seed
         ranked = (

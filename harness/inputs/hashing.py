@@ -17,7 +17,7 @@ whatever other rows are in its block and in whatever order its fields stand.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -31,7 +31,7 @@ Hashes = NDArray[np.uint64]
 """(n, 2): 128 bits for each row, zeros where there is no value."""
 TEXT, OTHER, LIST, ITEM, ROW = "text", "json", "list", "item", "row"
 """Kinds of what is hashed: a number and a text that looks like it differ."""
-WRITTEN = {int: str, float: float.__repr__}
+WRITTEN: dict[type, Callable[[Any], str]] = {int: str, float: float.__repr__}
 """Values that are written as JSON writes them, without asking it."""
 
 
@@ -94,7 +94,7 @@ class Content:
         """The next rows, as `hashed_rows` gives them."""
         self.rows += len(rows)
         self._sum += rows.sum(0, dtype=np.uint64)
-        self._sequence.update(np.ascontiguousarray(rows))
+        self._sequence.update(rows.tobytes())
 
     @property
     def key(self) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,17 +46,15 @@ class Answered:
 class Answers:
     """The answers to all rows, in their order."""
 
-    def __init__(self, rows: Kept[Examples], reads: Iterable[Reads] = (), folder: Path | None = None) -> None:
-        """`reads`: the sets of columns that will be scored. `folder`: where outputs are kept while there is no room for
-        them in memory."""
+    def __init__(self, rows: Kept[Examples], reads: Iterable[Reads] = ()) -> None:
+        """`reads`: the sets of columns that will be scored."""
         self.rows = rows
         self._contents = {columns: Content() for columns in reads}
         self.layout = Layout()
         self.outputs = Content()
         """Of what the system gave."""
-        self._raw: Kept[Outputs] = Kept(folder)
+        self._raw = Kept[Outputs]()
         self._processed: Kept[Outputs] | None = None
-        self._folder = folder
         self._failed: list[NDArray[np.int64]] = []
 
     @classmethod
@@ -69,7 +66,7 @@ class Answers:
         reads: Iterable[Reads] = (),
     ) -> Answers:
         """Of rows and outputs in memory."""
-        kept: Kept[Examples] = Kept()
+        kept = Kept[Examples]()
         for block in blocks_of(rows):
             kept.append(block)
         answers, first = cls(kept, reads), 0
@@ -82,7 +79,7 @@ class Answers:
         """The outputs of the next block."""
         processed = bounded(raw if postprocess is None else postprocess.column(raw))
         if processed is not raw and self._processed is None:  # until now they were the same
-            self._processed = Kept(self._folder)
+            self._processed = Kept[Outputs]()
             for earlier in self._raw.blocks():
                 self._processed.append(earlier)
         before = len(self._raw)
@@ -93,15 +90,9 @@ class Answers:
         self.layout.see(rows, raw)
         self._hash(Answered(rows, raw, processed))
         ends = Texts.of(raw.finish) if raw.infos is not None else Texts.nulls(len(raw))
-        self.outputs.add(
-            hashed_rows(
-                hashed(rows.ids, "id"),
-                hashed_values(rows.repeat.tolist(), "repeat"),
-                hashed(raw.texts, "output"),
-                hashed(raw.errors, "error"),
-                hashed(ends, "finish"),
-            )  # fmt: skip
-        )
+        given = (hashed(column, name) for name, column in (("output", raw.texts), ("error", raw.errors), ("end", ends)))
+        repeats = hashed_values(rows.repeat.tolist(), "repeat")
+        self.outputs.add(hashed_rows(hashed(rows.ids, "id"), repeats, *given))
 
     def __len__(self) -> int:
         return len(self._raw)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,14 +26,27 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import files
+from harness.inputs.kept import Kept
 from harness.inputs.plugins import source
 from harness.masking import excerpt
+from harness.run.answers import Answers, Reads
 from harness.run.job import Job
 from harness.store.finished import read_manifest
 from harness.store.journal import Content, Journal
 from harness.store.outputs import OutputCache
 from harness.store.places import SHARED
-from harness.types import Cache, Example, Gate, HarnessError, Output, Progress, RunResult, System
+from harness.types import (
+    Cache,
+    Example,
+    Examples,
+    Gate,
+    HarnessError,
+    Output,
+    Outputs,
+    Progress,
+    RunResult,
+    System,
+)
 
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
@@ -142,11 +155,27 @@ class Source:
         served = self.cache if job.cache == "all" or not job.system.sampled else None
         return work_of(job.system, keys, rows, self.journal.content, served, job.retry_failed)
 
-    def outputs(self, rows: Sequence[Example], progress: Progress) -> list[Output]:
+    def answers(self, rows: Kept[Examples], reads: Iterable[Reads], progress: Progress) -> Answers:
+        """An output for each row, block by block."""
+        answers, postprocess = Answers(rows, reads), self.job.postprocess
+        if self.job.system.stored:
+            for block in rows.blocks():
+                answers.add(block, Outputs.of(self.outputs(block, progress)), postprocess)
+            return answers
+        made, first = self.outputs(rows, progress), 0
+        for block in rows.blocks():
+            answers.add(block, Outputs.of(made[first : first + len(block)]), postprocess)
+            first += len(block)
+        return answers
+
+    def outputs(self, rows: Sequence[Example], progress: Progress) -> Sequence[Output]:
         """An output for each row: from the journal, from the shared cache, or generated now."""
         if self.job.system.stored:
+            outputs = self.job.system.generate(rows)
+            if isinstance(outputs, Outputs):  # columns, which were checked when they were read
+                return outputs
             gate = Gate(f"the system {self.job.system.name}")
-            return [_storable(output, gate) for output in self.job.system.generate(rows)]
+            return [_storable(output, gate) for output in outputs]
         work = self.work(rows)
         if self.cache is not None and read_manifest(self.job.folder) is None:
             self.cache.put(work.have, self.job.system.name)  # a kill may have come between journal and cache
@@ -259,8 +288,8 @@ def check_failed(job: Job, result: RunResult) -> None:
     """Ends the command where too many outputs failed; the run folder is there."""
     if not result.failed:
         return
-    errors = [error for error in result.table.column("error").to_pylist() if error is not None]
-    n = result.table.num_rows
+    column = result.columns("error").column("error")
+    errors, n = [error for error in column.to_pylist() if error is not None], len(column)
     if len(errors) == n:
         raise HarnessError(
             f"{result.name}: all {n} examples failed, the first with: {errors[0]} "
@@ -274,9 +303,9 @@ def check_failed(job: Job, result: RunResult) -> None:
 # ---------------------------------------------------------------- facts
 
 
-def facts(journal: Content, outputs: Sequence[Output], price: Mapping[str, float] | None) -> dict[str, Any]:
+def facts(journal: Content, outputs: Iterable[Outputs], price: Mapping[str, float] | None) -> dict[str, Any]:
     """Throughput, latency, tokens and cost for the manifest; None where a system says nothing of it."""
-    infos = [output.info for output in outputs]
+    infos = [info for block in outputs if block.infos is not None for info in block.infos]
     tokens = {side: _total(infos, f"{side}_tokens") for side in ("input", "output")}
     cost = _total(infos, "cost")
     if cost is None and price is not None and tokens["input"] is not None and tokens["output"] is not None:

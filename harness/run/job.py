@@ -15,9 +15,9 @@ from harness.run.stopping import Stop
 from harness.stats.options import Options
 from harness.store.finished import read_manifest
 from harness.store.places import RUNS
-from harness.types import Dataset, Example, HarnessError, Metric, System, Tracker, check_least
+from harness.types import Dataset, Examples, HarnessError, Metric, System, Tracker, check_least
 
-Select = Callable[[Iterable[Example]], Iterator[Example]]
+Select = Callable[[Iterable[Examples]], Iterator[Examples]]
 """Some of the examples, in their order."""
 
 LARGEST = 1e9

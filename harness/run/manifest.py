@@ -24,8 +24,9 @@ PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "
 INDIFFERENT = ("pandas", "hydra-core", "mlflow")
 """Those of them that no score depends on."""
 DECIDING = (
-    "compiled.py", "inputs/arrow.py", "metrics", "postprocess.py", "run/health.py", "run/scoring.py", "run/stopping.py",
-    "stats", "store/example_table.py", "store/folder.py", "types",
+    "compiled.py", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
+    "run/answers.py", "run/health.py", "run/health_kernels.py", "run/scoring.py", "run/sinks.py", "run/stopping.py",
+    "stats", "store/example_table.py", "store/folder.py", "store/writing.py", "types",
 )  # fmt: skip
 """The code that decides what is in a result's files."""
 
@@ -37,16 +38,14 @@ class Facts:
     examples: int
     keys: Mapping[str, str | None]
     """Of the config, the system and the result."""
-    digests: Mapping[str, str]
-    """Of the result's files."""
     generation: Mapping[str, Any]
     started: str
     earlier: Mapping[str, Any] | None
     """The manifest that was in the folder before."""
 
 
-def manifest(job: Job, result: RunResult, facts: Facts) -> dict[str, Any]:
-    """What made the run. MLflow runs of the folder's earlier results stay known."""
+def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, str]) -> dict[str, Any]:
+    """What made the run; `digests`: of the result's files. MLflow runs of the folder's earlier results stay known."""
     metrics = {name: {"signature": str(stats.signature), "key": stats.key} for name, stats in result.statistics.items()}
     earlier, system = facts.earlier, job.system
     unchanged = earlier is not None and earlier["metrics"] == metrics
@@ -55,7 +54,7 @@ def manifest(job: Job, result: RunResult, facts: Facts) -> dict[str, Any]:
         "name": result.name,
         "key": facts.keys["config"],
         "result": facts.keys["result"],
-        "files": dict(facts.digests),
+        "files": dict(digests),
         "group": job.group,
         "dataset": {
             "name": result.dataset,

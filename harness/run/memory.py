@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from harness.inputs import files
+from harness.run.answers import Answers, Reads
 from harness.run.reading import dataset_key
-from harness.run.scoring import Answers, Scorer, Subject, score
+from harness.run.scoring import References, Scorer, Subject, score
+from harness.run.sinks import InMemory
 from harness.stats.options import Options
-from harness.types import Example, HarnessError, Metric, Output, RunResult
+from harness.types import Examples, HarnessError, Metric, Outputs, RunResult, TextLists, Texts
+from harness.types.text_columns import starts_of
 
 CLUSTER, STRATUM = "cluster", "stratum"
 """The metadata fields that clusters and strata are kept in."""
@@ -41,21 +47,42 @@ class Columns:
         if self.ids is not None and len(set(map(str, self.ids))) != n:
             raise HarnessError("ids holds the same id twice; expected unique ids")
 
-    def examples(self) -> list[Example]:
+    def rows(self) -> Examples:
+        """The examples. What is right becomes columns at once; what is odd is looked at one by one."""
         n = len(self.outputs)
         ids = [str(i) for i in (self.ids if self.ids is not None else range(1, n + 1))]
-        return [Example(ids[i], self._source(i), self._references(i), self._metadata(i)) for i in range(n)]
-
-    def answers(self) -> list[Output]:
-        return [Output(files.text(text, f"outputs[{i}]", "output")) for i, text in enumerate(self.outputs)]
-
-    def _metadata(self, i: int) -> dict[str, Any]:
         fields = {CLUSTER: self.clusters, STRATUM: self.strata}
-        return {name: column[i] for name, column in fields.items() if column is not None}
+        metadata = {name: list(column) for name, column in fields.items() if column is not None}
+        return Examples(Texts.of(ids), self._sources(), self._all_references(), metadata)
 
-    def _source(self, i: int) -> str | None:
-        source = None if self.sources is None else self.sources[i]
-        return None if source is None else files.text(source, f"sources[{i}]", "source")
+    def answers(self) -> Outputs:
+        texts = _column(self.outputs) or Texts.of(
+            [files.text(text, f"outputs[{i}]", "output") for i, text in enumerate(self.outputs)]
+        )
+        return Outputs.of_texts(texts)
+
+    def _sources(self) -> Texts:
+        if self.sources is None:
+            return Texts.nulls(len(self.outputs))
+        return _column(self.sources) or Texts.of(
+            [
+                None if source is None else files.text(source, f"sources[{i}]", "source")
+                for i, source in enumerate(self.sources)
+            ]
+        )
+
+    def _all_references(self) -> TextLists:
+        kinds = set(map(type, self.references))
+        if kinds <= {str}:
+            texts, lengths = _column(self.references), np.ones(len(self.references), np.int64)
+        elif kinds <= {list, tuple}:
+            texts = _column(list(chain.from_iterable(self.references)))
+            lengths = np.fromiter(map(len, self.references), np.int64, len(self.references))
+        else:
+            texts = None
+        if texts is not None:
+            return TextLists(texts, starts_of(lengths))
+        return TextLists.of([self._references(i) for i in range(len(self.references))])
 
     def _references(self, i: int) -> tuple[str, ...]:
         column = self.references[i]
@@ -63,13 +90,22 @@ class Columns:
         return tuple(files.text(text, f"references[{i}]", "reference") for text in references if text is not None)
 
 
+def _column(texts: Sequence[Any]) -> Texts | None:
+    """As a column; None where one of them is no text that can be stored."""
+    if not set(map(type, texts)) <= {str}:
+        return None
+    try:
+        column = Texts.of(texts)
+    except UnicodeEncodeError:
+        return None
+    return column if column.utf8[0].all() else None  # no NUL
+
+
 def evaluate(columns: Columns, metrics: Mapping[str, Metric], options: Options, name: str = "outputs") -> RunResult:
     """The result of outputs that are in memory."""
     columns.check()
-    examples = columns.examples()
-    return evaluate_examples(
-        Answers.of(examples, columns.answers()), metrics, options, name, None if columns.clusters is None else CLUSTER
-    )
+    answers = Answers.of(columns.rows(), columns.answers(), reads=reads(metrics))
+    return evaluate_examples(answers, metrics, options, name, None if columns.clusters is None else CLUSTER)
 
 
 def evaluate_examples(
@@ -77,4 +113,11 @@ def evaluate_examples(
 ) -> RunResult:
     """The result of examples with their outputs, those that failed among them."""
     subject = Subject(name, "memory", dataset_key(answers.rows), name, cluster)
-    return score(subject, answers, Scorer.fit(metrics, answers.rows, answers.rows), options)
+    references = References(answers.rows.blocks)
+    scorer = Scorer.fit(metrics, references, references)
+    return score(subject, answers, scorer, options, InMemory(scorer, answers))
+
+
+def reads(metrics: Mapping[str, Metric]) -> list[Reads]:
+    """The columns that each metric's rows depend on."""
+    return [metric.reads for metric in metrics.values()]

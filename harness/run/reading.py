@@ -1,72 +1,125 @@
-"""The examples of a run: read, selected, checked, and a row for each of them and repeat."""
+"""The examples of a run: read, selected, checked, and a row for each of them and repeat; block by block throughout."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from harness.inputs import files
+from harness.inputs.hashing import Content, hashed_examples
+from harness.inputs.kept import Kept
 from harness.run.job import Job
-from harness.types import Advance, Dataset, Example, HarnessError, Progress
+from harness.run.scoring import References
+from harness.types import Advance, Dataset, Example, Examples, HarnessError, Progress, System, Texts
+from harness.types.text_columns import blocks_of, in_blocks
 
 
 @dataclass(frozen=True)
 class Data:
     """What a run is evaluated on."""
 
-    examples: list[Example]
-    rows: list[Example]
+    examples: Kept[Examples]
+    rows: Kept[Examples]
     """Each example as often as the system is asked for it, one after the other."""
+    key: str
+    """Hash of all examples, in any order."""
 
     @property
     def repeats(self) -> int:
         """How many outputs an example gets, at most."""
         return -(-len(self.rows) // len(self.examples))
 
+    @property
+    def references(self) -> tuple[References, References]:
+        """Of the examples, and of the rows."""
+        whole = References(self.examples.blocks)
+        return whole, whole if self.rows is self.examples else References(self.rows.blocks)
+
     def part(self, chosen: Sequence[int]) -> Data:
         """These of the examples, where each has one row."""
-        return Data([self.examples[i] for i in chosen], [self.rows[i] for i in chosen])
+        examples = kept([self.examples[i] for i in chosen])
+        rows = examples if self.rows is self.examples else kept([self.rows[i] for i in chosen])
+        return Data(examples, rows, dataset_key(examples))
 
 
 def read(job: Job, progress: Progress) -> Data:
     """The data of the run; a system that reads stored outputs is told of all ids before its rows are made."""
     with progress("reading", 0) as step:
-        examples, ids = read_examples(job, step.advance)
-    job.system.align(ids)
-    return Data(examples, job.system.expand(examples))
+        examples, ids, key = read_examples(job, step.advance)
+    job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
+    return Data(examples, expanded(examples, job.system), key)
 
 
-def read_examples(job: Job, advance: Advance) -> tuple[list[Example], list[str]]:
-    """(the examples to evaluate, their ids or, where the system reads stored outputs, those of the whole data set);
-    `advance` is told of the examples read."""
+def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, str]:
+    """(the examples to evaluate, their ids or, where the system reads stored outputs, those of the whole data set, the
+    key of the examples); `advance` is told of the examples read."""
     dataset, whole = job.dataset, job.system.stored
-    ids: list[str] = []
+    ids: list[Texts] = []
 
-    def watched() -> Iterator[Example]:
-        for example in _checked(dataset):
-            advance(1)
+    def watched() -> Iterator[Examples]:
+        for block in _checked(dataset):
+            advance(len(block))
             if whole:
-                ids.append(example.id)
-            yield example
+                ids.append(block.ids.compact())
+            yield block
 
     stream = watched()
-    examples = list(islice(job.select(stream), job.limit))
-    if whole:
-        deque(stream, maxlen=0)
-    if not examples:
+    examples, content = Kept[Examples](), Content()
+    for block in in_blocks(_first(job.select(stream), job.limit)):
+        content.add(hashed_examples(block))
+        examples.append(block)
+    for _ in stream if whole else ():
+        pass
+    if not len(examples):
         unfit = "has no example that dataset.filter, dataset.sample and dataset.shard leave"
         reason = "is empty" if next(dataset.examples(), None) is None else unfit
         raise HarnessError(f"the data set {dataset.name} {reason}; expected at least one example")
-    return examples, ids if whole else [example.id for example in examples]
+    if not whole:
+        ids = [block.ids.compact() for block in examples.blocks()]
+    return examples, Texts.joined(ids), content.key
 
 
-def _checked(dataset: Dataset) -> Iterator[Example]:
+def _first(blocks: Iterator[Examples], limit: int | None) -> Iterator[Examples]:
+    """So many examples; no more blocks are read than that takes."""
+    left = limit
+    for block in blocks:
+        if left is None:
+            yield block
+            continue
+        yield block[:left]
+        left -= len(block)
+        if left <= 0:
+            return
+
+
+def expanded(examples: Kept[Examples], system: System) -> Kept[Examples]:
+    """A row for each example and repeat, as the system wants them."""
+    if type(system).expand is not System.expand:
+        return kept(system.expand(examples))
+    system.check_repeats()
+    if system.repeats == 1:
+        return examples
+    rows = Kept[Examples]()
+    for block in examples.blocks():
+        rows.append(block.repeated(system.repeats))
+    return rows
+
+
+def kept(examples: Sequence[Example]) -> Kept[Examples]:
+    """Single examples as blocks."""
+    blocks = Kept[Examples]()
+    for block in blocks_of(examples):
+        blocks.append(block)
+    return blocks
+
+
+def _checked(dataset: Dataset) -> Iterator[Examples]:
     """The examples of a data set; those of a user's own class are checked, as a file's are where they are read."""
-    if type(dataset).__module__.partition(".")[0] == "harness":
-        yield from dataset.examples()
-        return
+    own = type(dataset).__module__.partition(".")[0] != "harness"
+    return blocks_of(_checked_examples(dataset)) if own else dataset.blocks()
+
+
+def _checked_examples(dataset: Dataset) -> Iterator[Example]:
     seen: set[str] = set()
     for number, example in enumerate(dataset.examples(), start=1):
         place = f"example {number} of the data set {dataset.name}"
@@ -86,7 +139,9 @@ def _checked(dataset: Dataset) -> Iterator[Example]:
         yield example
 
 
-def dataset_key(examples: Sequence[Example]) -> str:
+def dataset_key(examples: Kept[Examples]) -> str:
     """Hash of all rows in any order; runs are aligned by id."""
-    by_id = sorted(examples, key=lambda e: e.id)
-    return files.digest_all([e.id, e.source, e.references, e.metadata] for e in by_id)
+    content = Content()
+    for block in examples.blocks():
+        content.add(hashed_examples(block))
+    return content.key

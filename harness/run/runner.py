@@ -16,17 +16,20 @@ import yaml
 from harness.inputs import files
 from harness.inputs.plugins import source as source_of
 from harness.run import generation, manifest, reading
+from harness.run.answers import Answers
 from harness.run.generation import Source
 from harness.run.job import Job, check_same_config
 from harness.run.logging import logged
 from harness.run.manifest import Facts
 from harness.run.reading import Data
-from harness.run.scoring import Answers, Scorer, Subject, score
+from harness.run.scoring import Scorer, Subject, score
+from harness.run.sinks import InFolder
 from harness.run.stopping import Stopped, allowing_for, until_known
 from harness.store import finished
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
 from harness.store.places import SHARED
+from harness.store.writing import Writer
 from harness.types import Array, Example, Progress, RunResult
 
 log = logging.getLogger(__name__)
@@ -46,20 +49,20 @@ def run(job: Job, progress: Progress) -> RunResult:
         data, answers, stopped = answered(data, scorer, source, progress)
         subject = _subject(job, data)
         key = _result_key(subject, answers, scorer, job)
-        stored = finished.unchanged(job.folder, earlier, key, scorer.metrics)
-        if earlier and stored:
-            result, contents, digests = stored, {}, earlier["files"]
+        unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
+        keys = {"config": job.key, "system": source.identity, "result": key}
+        facts = Facts(len(data.examples), keys, _generation(source, answers), started, earlier)
+        if earlier and unchanged:
+            result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
+            store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
         else:
-            result = scored(subject, answers, scorer, job, progress)
-            result = allowing_for(stopped, result) if stopped else result
-            contents = store.contents(result, job.specs)
-            digests = {name: files.bytes_digest(content) for name, content in contents.items()}
             if earlier and earlier["dataset"]["key"] != subject.dataset_key:
                 log.warning(CHANGED, job.folder)
-        keys = {"config": job.key, "system": source.identity, "result": key}
-        facts = Facts(len(data.examples), keys, digests, _generation(source, answers), started, earlier)
-        result = replace(result, manifest=manifest.manifest(job, result, facts))
-        store.write(job.folder, contents, _yaml(job.config), result.manifest)
+            with Writer(job.folder) as writer:
+                sink = InFolder(writer, scorer, answers, job.specs)
+                result = scored(subject, answers, scorer, job, sink, progress)
+                result = allowing_for(stopped, result) if stopped else result
+                result = written(result, writer, job, facts)
         with progress("logging", 0):
             result = logged(job.tracker, result)
     generation.check_failed(job, result)
@@ -69,7 +72,7 @@ def run(job: Job, progress: Progress) -> RunResult:
 def prepared(job: Job, progress: Progress) -> tuple[Data, Scorer]:
     """The data, and the metrics for it, after all checks."""
     data = reading.read(job, progress)
-    return data, Scorer.fit(job.metrics, data.examples, data.rows)
+    return data, Scorer.fit(job.metrics, *data.references)
 
 
 def answered(data: Data, scorer: Scorer, source: Source, progress: Progress) -> tuple[Data, Answers, Stopped | None]:
@@ -79,13 +82,13 @@ def answered(data: Data, scorer: Scorer, source: Source, progress: Progress) -> 
     try:
         if job.stop is not None:
             data, stopped = _until_known(data, scorer, source, progress)
-        raw = source.outputs(data.rows, progress)
+        answers = source.answers(data.rows, scorer.reads, progress)
     finally:
         job.system.close()
     original = job.original()
     if original is not None and original.get("stopped"):
         stopped = Stopped.of_stored(original["stopped"])
-    return data, Answers.of(data.rows, raw, job.postprocess), stopped
+    return data, answers, stopped
 
 
 def _until_known(data: Data, scorer: Scorer, source: Source, progress: Progress) -> tuple[Data, Stopped]:
@@ -101,17 +104,28 @@ def _until_known(data: Data, scorer: Scorer, source: Source, progress: Progress)
     return data.part(needed), stopped
 
 
-def scored(subject: Subject, answers: Answers, scorer: Scorer, job: Job, progress: Progress) -> RunResult:
+def scored(
+    subject: Subject, answers: Answers, scorer: Scorer, job: Job, sink: InFolder, progress: Progress
+) -> RunResult:
     """The result; rows that an earlier run has, of this folder or of the one that is scored again, are reused."""
     for metric in scorer.metrics.values():
         metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
     reusable = {**(store.stored_rows(job.source) if job.source else {}), **store.stored_rows(job.folder)}
-    return score(subject, answers, scorer, job.stats, reusable, progress)
+    return score(subject, answers, scorer, job.stats, sink, reusable, progress)
+
+
+def written(result: RunResult, writer: Writer, job: Job, facts: Facts) -> RunResult:
+    """The result with its manifest, when all of it is in the folder."""
+    scores = store.scores_json(result, facts.examples)
+    digests = {**writer.digests(), "scores.json": files.bytes_digest(scores)}
+    result = replace(result, manifest=manifest.manifest(job, result, facts, digests))
+    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest)
+    return result
 
 
 def _subject(job: Job, data: Data) -> Subject:
     original = job.original()
-    key = original["dataset"]["key"] if original else reading.dataset_key(data.examples)
+    key = original["dataset"]["key"] if original else data.key
     return Subject(job.name, job.dataset.name, key, job.system.name, job.dataset.cluster, job.folder)
 
 
@@ -119,12 +133,8 @@ def _result_key(subject: Subject, answers: Answers, scorer: Scorer, job: Job) ->
     """Hash of all that decides the result: same key, same files."""
     code = [manifest.code(), manifest.deciding_packages(), source_of(job.postprocess)]
     names = [subject.name, subject.dataset, subject.cluster, subject.system]
-    outputs = [
-        [row.id, row.repeat, output.text, output.error, output.info.get("finish")]
-        for row, output in zip(answers.rows, answers.raw, strict=True)
-    ]
     scorers = [scorer.identity(name) for name in scorer.metrics]
-    return files.digest([code, job.key, names, subject.dataset_key, outputs, scorers])
+    return files.digest([code, job.key, names, subject.dataset_key, answers.outputs.ordered, scorers])
 
 
 def _generation(source: Source, answers: Answers) -> Mapping[str, Any]:
@@ -132,7 +142,7 @@ def _generation(source: Source, answers: Answers) -> Mapping[str, Any]:
     original = source.job.original()
     if original is not None:
         return original["generation"]  # type: ignore[no-any-return]
-    return generation.facts(source.journal.content, answers.raw, source.job.system.price)
+    return generation.facts(source.journal.content, answers.raw(), source.job.system.price)
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

@@ -67,9 +67,11 @@ class Sink(Protocol):
 
     def rows(self, name: str) -> Callable[[], Rows]:
         """What loads all rows of a metric."""
+        ...
 
     def table(self) -> Callable[[], Any]:
         """What loads the table of examples."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -124,65 +126,6 @@ class Scorer:
 
         for block, table in _in_order(lambda block, known: with_rows(block, ahead, known), begun()):
             yield block, with_rows(block, self.metrics, table)
-
-    def rows(self, name: str) -> Callable[[], Rows]:
-        """What loads all rows of a metric."""
-
-    def table(self) -> Callable[[], Any]:
-        """What loads the table of examples."""
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """The metrics for one data set, each fitted to it and signed: both happen once per run."""
-
-    metrics: Mapping[str, Metric]
-    signatures: Mapping[str, Signature]
-
-    @classmethod
-    def fit(cls, metrics: Mapping[str, Metric], examples: References, rows: References) -> Scorer:
-        """Fitted to all of the data set's references, those of outputs that fail too; signed for the references that
-        the rows are scored against, which may be fewer (`system=human`).
-
-        A signature needs the tokenizer or the model: that one is missing is said here, not after hours of generation.
-        """
-        check_references(metrics, examples.lengths, examples.ids)
-        fitted = {name: metric.fit(examples) for name, metric in metrics.items()}
-        return cls(fitted, {name: metric.signature(rows) for name, metric in fitted.items()})
-
-    @property
-    def reads(self) -> list[Reads]:
-        """The columns that rows depend on, for each metric."""
-        return [metric.reads for metric in self.metrics.values()]
-
-    def identity(self, name: str) -> list[Any]:
-        """What decides a metric's rows beside the texts."""
-        metric, definition = self.metrics[name], dict(self.signatures[name].definition)
-        return [source(metric), metric.version, (*metric.columns, *metric.lists), definition, metric.context]
-
-    def key(self, name: str, answers: Answers) -> str:
-        """Of a metric's rows: same key, same rows."""
-        return files.digest([answers.key(self.metrics[name].reads), self.identity(name)])
-
-    def blocks(
-        self, answers: Answers, reused: Mapping[str, StoredRows], step: Step
-    ) -> Iterator[tuple[Answered, Table]]:
-        """Each block with its rows, in order. What an earlier run has (`reused`, by metric) is taken from there;
-        metrics that can are computed on all cores, some blocks ahead, the others one block after the other."""
-        stored = {name: _Stored(rows, answers) for name, rows in reused.items()}
-        ahead = [name for name, metric in self.metrics.items() if metric.threads]
-        for metric in self.metrics.values():
-            metric.advance = step.advance
-
-        def some(block: Answered, names: Iterable[str], known: Table) -> Table:
-            return {**known, **{name: self.rows(name, block) for name in names if name not in known}}
-
-        blocks = (
-            (block, {name: rows for name, each in stored.items() if (rows := each.part())})
-            for block in answers.blocks()
-        )
-        for block, table in _in_order(lambda block, known: some(block, ahead, known), blocks):
-            yield block, some(block, self.metrics, table)
 
     def rows(self, name: str, block: Answered) -> Rows:
         """One metric's of all n examples of a block; NaN and empty lists for those that failed."""
@@ -239,7 +182,7 @@ def score(
 ) -> RunResult:
     """The result of an evaluation: every score with its interval, the examples with their scores, what is odd."""
     keys = {name: scorer.key(name, answers) for name in scorer.metrics}
-    reused = {name: reusable[key] for name, key in keys.items() if key in (reusable or {})}
+    reused = {name: reusable[key] for name, key in keys.items() if reusable and key in reusable}
     signatures = {
         name: Signature(signature.definition, reused[name].provenance) if name in reused else signature
         for name, signature in scorer.signatures.items()

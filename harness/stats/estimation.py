@@ -67,7 +67,8 @@ def _gathered(
     blocks: Iterable[Examples], wanted: Mapping[str, str]
 ) -> tuple[Texts, NDArray[np.int32], dict[str, Sequence[Any]]]:
     """(ids, repeats, by name the fields that are wanted or by which examples seem to belong together) of all rows."""
-    ids, repeats, fields = [], [], {}
+    ids, repeats = [], []
+    fields: dict[str, list[Sequence[Any]]] = {}
     first: Examples | None = None
     for block in blocks:
         first = block if first is None else first

@@ -48,7 +48,7 @@ class Tally:
         part = slice(self._next, self._next + len(rows))
         self._next = part.stop
         values = np.ascontiguousarray(rows.values, dtype=np.float64)
-        self.scored[part] = ~np.isnan(values).any(axis=1)
+        self.scored[part] = _complete(rows)
         if self._summable:
             cells = self.design.members[part] * self.design.repeats + self.design.repeat[part]
             kernels.add_rows(values, self.scored[part], cells, self._sums)
@@ -72,10 +72,14 @@ class Tally:
     def estimate_with(self, more: Rows, places: NDArray[np.int64]) -> Array:
         """(s,) the scores, had the examples at these places, which have no row, had these rows."""
         if self._summable:
-            total = self._sums.sum(0) + np.nansum(np.where(np.isnan(more.values).any(1)[:, None], 0, more.values), 0)
-            return np.asarray(self.metric.score(total))
+            return np.asarray(self.metric.score(self._sums.sum(0) + more.values[_complete(more)].sum(0)))
         order = np.arange(len(self.scored))
         order[places] = len(order) + np.arange(len(places))  # of rows put after all others
         filled = Rows.joined(self.rows, more)[order]
-        keep = ~np.isnan(filled.values).any(axis=1)
+        keep = _complete(filled)
         return Sample(self.metric, filled[keep], self.design.kept(keep)).estimate()
+
+
+def _complete(rows: Rows) -> NDArray[np.bool_]:
+    """(n,) which rows have all their numbers."""
+    return np.asarray(~np.isnan(rows.values).any(axis=1))

@@ -76,10 +76,13 @@ class System(ABC):
         """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
         `key`. A baseline made from the data itself looks at them here, and may leave out references that it answers
         with."""
-        check_least("system.repeats", self.repeats)
+        self.check_repeats()
         if self.repeats == 1:
             return list(examples)
         return [replace(example, repeat=r) for example in examples for r in range(self.repeats)]
+
+    def check_repeats(self) -> None:
+        check_least("system.repeats", self.repeats)
 
     def about(self) -> Mapping[str, str]:
         """What the system is, for the manifest and as tags for tracking: the version of a model, where it came from."""
@@ -285,7 +288,9 @@ class Metric(ABC):
 def _counts(references: Sequence[Sequence[str]]) -> set[int]:
     """How many references examples have."""
     lengths = getattr(references, "lengths", None)  # of a column
-    return {len(texts) for texts in references} if lengths is None else set(np.flatnonzero(np.bincount(lengths)).tolist())
+    if lengths is None:
+        return {len(texts) for texts in references}
+    return set(np.flatnonzero(np.bincount(lengths)).tolist())
 
 
 def _firsts(references: Sequence[Sequence[str]]) -> Sequence[Any]:

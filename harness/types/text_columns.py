@@ -15,7 +15,7 @@ columns side by side, and sequences of `Example` and `Output` for whoever wants 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, overload
@@ -338,6 +338,11 @@ class Examples(Sequence[Example]):
             metadata = {field: column[i] for field, column in columns if column[i] is not ABSENT}
             yield Example(str(id_), source, references, metadata, repeat)
 
+    def repeated(self, times: int) -> Examples:
+        """Each as often, one after the other, with `repeat` 0, 1, …"""
+        rows = self.taken(np.repeat(np.arange(len(self)), times))
+        return replace(rows, repeats=np.tile(np.arange(times, dtype=np.int32), len(self)))
+
     def taken(self, places: Places) -> Examples:
         """Those at these places, in this order."""
         return Examples(
@@ -472,6 +477,9 @@ class Batch:
 
 def blocks_of(examples: Iterable[Example]) -> Iterator[Examples]:
     """Single examples as blocks."""
+    if isinstance(examples, Examples):
+        yield from (examples[i : i + BLOCK] for i in range(0, len(examples), BLOCK))
+        return
     left = iter(examples)
     while block := list(islice(left, BLOCK)):
         yield Examples.of(block)

@@ -155,7 +155,7 @@ def _dataset(spec: Any) -> tuple[Any, Any]:
     shared = inspect.signature(Selection).parameters
     own = {k: v for k, v in spec.items() if k not in shared}
     chosen = {k: v for k, v in spec.items() if k in shared}
-    return _build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset"))
+    return _build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset")).blocks
 
 
 def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:

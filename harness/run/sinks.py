@@ -1,0 +1,71 @@
+"""Where the blocks of a result go: into the run folder, or nowhere but memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.run.answers import Answered, Answers
+from harness.run.scoring import Scorer, Table
+from harness.store.example_table import example_scores, read_examples
+from harness.store.folder import read_rows
+from harness.store.writing import Writer, described, statistics_table
+from harness.types import Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class InMemory:
+    """Keeps the rows; the table of examples is made when somebody looks at it."""
+
+    def __init__(self, scorer: Scorer, answers: Answers) -> None:
+        self._scorer, self._answers = scorer, answers
+        self._rows: dict[str, list[Rows]] = {name: [] for name in scorer.metrics}
+
+    def add(self, block: Answered, rows: Table) -> None:
+        for name, part in rows.items():
+            self._rows[name].append(part)
+
+    def rows(self, name: str) -> Callable[[], Rows]:
+        return lambda: Rows.joined(*self._rows[name])
+
+    def table(self) -> Callable[[], pa.Table]:
+        return self._table
+
+    def _table(self) -> pa.Table:
+        import pyarrow as pa
+
+        parts = []
+        for i, block in enumerate(self._answers.blocks()):
+            rows = {name: blocks[i] for name, blocks in self._rows.items()}
+            scores = example_scores(self._scorer.metrics, rows)
+            parts.append(self._answers.layout.table(block.rows, block.raw, block.processed, scores))
+        return pa.concat_tables(parts).combine_chunks()
+
+
+class InFolder:
+    """Writes each block to the files of a run; they are read again when somebody looks at them."""
+
+    def __init__(
+        self, writer: Writer, scorer: Scorer, answers: Answers, specs: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._writer, self._scorer, self._layout = writer, scorer, answers.layout
+        self._head = {
+            name: described(metric, scorer.signatures[name], scorer.key(name, answers), specs[name])
+            for name, metric in scorer.metrics.items()
+        }
+
+    def add(self, block: Answered, rows: Table) -> None:
+        scores = example_scores(self._scorer.metrics, rows)
+        examples = self._layout.table(block.rows, block.raw, block.processed, scores)
+        self._writer.add(examples, statistics_table(self._scorer.metrics, rows, self._head))
+
+    def rows(self, name: str) -> Callable[[], Rows]:
+        folder: Path = self._writer.folder
+        return lambda: read_rows(folder, name)
+
+    def table(self) -> Callable[[], pa.Table]:
+        folder: Path = self._writer.folder
+        return lambda: read_examples(folder)
