@@ -147,6 +147,13 @@ def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.frombuffer(array.buffers()[1] or b"", f"i{width}", len(array), array.offset * width).astype(np.int64)
 
 
+def starts(lists: pa.Array) -> NDArray[np.int64]:
+    """(n + 1) where in a column's items each list begins, and the last one ends."""
+    width = 8 if pa.types.is_large_list(lists.type) else 4
+    offsets = lists.buffers()[1] or bytes(width)
+    return np.frombuffer(offsets, f"i{width}", len(lists) + 1, lists.offset * width).astype(np.int64)
+
+
 def floats(column: pa.ChunkedArray) -> Array:
     """(n,) of a column of float64 or int64, NaN where null."""
     array = whole(column)

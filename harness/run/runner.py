@@ -59,8 +59,10 @@ def run(job: Job, progress: Progress) -> RunResult:
             if earlier and earlier["dataset"]["key"] != subject.dataset_key:
                 log.warning(CHANGED, job.folder)
             with Writer(job.folder) as writer:
-                sink = InFolder(writer, scorer, answers, job.specs)
-                result = scored(subject, answers, scorer, job, sink, progress)
+                for metric in scorer.metrics.values():
+                    metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
+                sink = InFolder(writer, scorer, answers, job)
+                result = score(subject, answers, scorer, job.stats, sink, progress)
                 result = allowing_for(stopped, result) if stopped else result
                 result = written(result, writer, job, facts)
         with progress("logging", 0):
@@ -102,16 +104,6 @@ def _until_known(data: Data, scorer: Scorer, source: Source, progress: Progress)
 
     needed, stopped = until_known(stop, data.rows, metric, job.stats, values)
     return data.part(needed), stopped
-
-
-def scored(
-    subject: Subject, answers: Answers, scorer: Scorer, job: Job, sink: InFolder, progress: Progress
-) -> RunResult:
-    """The result; rows that an earlier run has, of this folder or of the one that is scored again, are reused."""
-    for metric in scorer.metrics.values():
-        metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
-    reusable = {**(store.stored_rows(job.source) if job.source else {}), **store.stored_rows(job.folder)}
-    return score(subject, answers, scorer, job.stats, sink, reusable, progress)
 
 
 def written(result: RunResult, writer: Writer, job: Job, facts: Facts) -> RunResult:

@@ -63,6 +63,9 @@ class Subject:
 class Sink(Protocol):
     """Where the blocks of a result go."""
 
+    reusable: Mapping[str, StoredRows]
+    """Rows that are there already, by their keys."""
+
     def add(self, block: Answered, rows: Table) -> None: ...
 
     def rows(self, name: str) -> Callable[[], Rows]:
@@ -177,12 +180,11 @@ def score(
     scorer: Scorer,
     options: Options,
     sink: Sink,
-    reusable: Mapping[str, StoredRows] | None = None,
     progress: Progress = silent,
 ) -> RunResult:
     """The result of an evaluation: every score with its interval, the examples with their scores, what is odd."""
     keys = {name: scorer.key(name, answers) for name in scorer.metrics}
-    reused = {name: reusable[key] for name, key in keys.items() if reusable and key in reusable}
+    reused = {name: sink.reusable[key] for name, key in keys.items() if key in sink.reusable}
     signatures = {
         name: Signature(signature.definition, reused[name].provenance) if name in reused else signature
         for name, signature in scorer.signatures.items()

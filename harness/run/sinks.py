@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.run.answers import Answered, Answers
+from harness.run.job import Job
 from harness.run.scoring import Scorer, Table
 from harness.store.example_table import example_scores, read_examples
-from harness.store.folder import read_rows
+from harness.store.folder import StoredRows, read_rows, stored_rows
 from harness.store.writing import Writer, described, statistics_table
 from harness.types import Rows
 
@@ -21,6 +22,7 @@ class InMemory:
     """Keeps the rows; the table of examples is made when somebody looks at it."""
 
     def __init__(self, scorer: Scorer, answers: Answers) -> None:
+        self.reusable: Mapping[str, StoredRows] = {}
         self._scorer, self._answers = scorer, answers
         self._rows: dict[str, list[Rows]] = {name: [] for name in scorer.metrics}
 
@@ -48,12 +50,12 @@ class InMemory:
 class InFolder:
     """Writes each block to the files of a run; they are read again when somebody looks at them."""
 
-    def __init__(
-        self, writer: Writer, scorer: Scorer, answers: Answers, specs: Mapping[str, Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, writer: Writer, scorer: Scorer, answers: Answers, job: Job) -> None:
+        """Rows that an earlier run has, of this folder or of the one that is scored again, are reused."""
+        self.reusable = {**(stored_rows(job.source) if job.source else {}), **stored_rows(job.folder)}
         self._writer, self._scorer, self._layout = writer, scorer, answers.layout
         self._head = {
-            name: described(metric, scorer.signatures[name], scorer.key(name, answers), specs[name])
+            name: described(metric, scorer.signatures[name], scorer.key(name, answers), job.specs[name])
             for name, metric in scorer.metrics.items()
         }
 

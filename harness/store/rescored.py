@@ -10,35 +10,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from harness.inputs import arrow
 from harness.store.example_table import COLUMNS, Expected, metadata_field, read_examples
 from harness.store.finished import documents
-from harness.types import Dataset, Example, Output, System
+from harness.types import Dataset, Example, Examples, Outputs, System, TextLists, Texts
 
 
 class Stored:
-    """The rows of a stored run."""
+    """The rows of a stored run, with the references that each was scored against, and what the system gave."""
 
     def __init__(self, folder: Path) -> None:
         manifest, content = documents(folder, ("scores.json", "examples.parquet", "manifest.json"))
         scores = content["scores"]
         cluster = manifest["dataset"]["cluster"]
         table = read_examples(folder, Expected(None, () if cluster is None else (cluster,), tuple(scores)))
+        columns = {name: arrow.whole(table.column(name)) for name in table.column_names if name not in scores}
         self.manifest: Mapping[str, Any] = manifest
-        self.columns = {name: table.column(name).to_pylist() for name in table.column_names if name not in scores}
-        self.fields = {name: metadata_field(name, scores) for name in self.columns if name not in COLUMNS}
         self.cluster = None if cluster is None else metadata_field(cluster, scores)
+        self.rows = Examples(
+            Texts(columns["id"]),
+            Texts(columns["source"]),
+            TextLists(Texts(columns["references"].values), arrow.starts(columns["references"])),
+            {metadata_field(name, scores): _values(part) for name, part in columns.items() if name not in COLUMNS},
+            arrow.integers(table.column("repeat")).astype(np.int32),
+        )
+        raw = Texts(columns["raw_output"])
+        errors = np.where(raw.present, "", np.array(list(Texts(columns["error"])), dtype=object))
+        ends = columns["finish"].to_pylist() if "finish" in columns else []
+        infos = [{} if end is None else {"finish": end} for end in ends] or None
+        self.outputs = Outputs(raw, Texts.of([error or None for error in errors]), infos)
 
-    def rows(self) -> Iterator[tuple[Example, Output]]:
-        """Each example and repeat with its raw output."""
-        columns = self.columns
-        finish = columns.get("finish") or [None] * len(columns["id"])
-        for i, id_ in enumerate(columns["id"]):
-            metadata = {field: columns[name][i] for name, field in self.fields.items()}
-            references = tuple(columns["references"][i])
-            text, error = columns["raw_output"][i], columns["error"][i]
-            info = {} if finish[i] is None else {"finish": finish[i]}
-            output = Output(text, None, info) if text is not None else Output(None, error, info)
-            yield Example(id_, columns["source"][i], references, metadata, columns["repeat"][i]), output
+
+def _values(column: Any) -> Sequence[Any]:
+    """Of a field; text as text."""
+    return Texts(column) if str(column.type) in ("string", "large_string") else column.to_pylist()
 
 
 class StoredDataset(Dataset):
@@ -48,7 +55,11 @@ class StoredDataset(Dataset):
         self.cluster = stored.cluster
 
     def examples(self) -> Iterator[Example]:
-        return (example for example, _ in self.stored.rows() if example.repeat == 0)
+        return (example for block in self.blocks() for example in block)
+
+    def blocks(self) -> Iterator[Examples]:
+        rows = self.stored.rows
+        yield rows.taken(np.flatnonzero(rows.repeat == 0))
 
     def about(self) -> Mapping[str, str]:
         return dict(self.stored.manifest["dataset"].get("about", {}))
@@ -59,22 +70,25 @@ class StoredSystem(System):
 
     def __init__(self, stored: Stored) -> None:
         self.name: str = stored.manifest["system"]["name"]
-        self.repeats = max(stored.columns["repeat"]) + 1
+        self.repeats = int(stored.rows.repeat.max(initial=0)) + 1
         self._key: str | None = stored.manifest["system"]["key"]
-        self._rows = list(stored.rows())
-        self._outputs = {(example.id, example.repeat): output for example, output in self._rows}
+        self._rows, self._outputs = stored.rows, stored.outputs
         self._about: Mapping[str, str] = stored.manifest["system"].get("about", {})
+        keys = zip(stored.rows.ids, stored.rows.repeat.tolist(), strict=True)
+        self._places = {key: place for place, key in enumerate(keys)}
 
     def key(self) -> str | None:
         return self._key
 
-    def expand(self, examples: Sequence[Example]) -> list[Example]:
+    def expand(self, examples: Sequence[Example]) -> Sequence[Example]:
         """The rows that were scored, with the references that each was scored against."""
         chosen = {example.id for example in examples}
-        return [row for row, _ in self._rows if row.id in chosen]
+        return self._rows.taken(np.flatnonzero([id_ in chosen for id_ in self._rows.ids]))
 
     def about(self) -> Mapping[str, str]:
         return self._about
 
-    def generate(self, batch: Sequence[Example]) -> list[Output]:
-        return [self._outputs[example.id, example.repeat] for example in batch]
+    def generate(self, batch: Sequence[Example]) -> Outputs:
+        rows = Examples.of(batch)
+        keys = zip(rows.ids, rows.repeat.tolist(), strict=True)
+        return self._outputs.taken(np.array([self._places[key] for key in keys], np.int64))

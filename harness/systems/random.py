@@ -28,7 +28,7 @@ class Random(System):
         self._own: dict[str, tuple[int, int]] = {}
         """Where an example's own references are in `_texts`: first, number."""
 
-    def expand(self, examples: Sequence[Example]) -> list[Example]:
+    def expand(self, examples: Sequence[Example]) -> Sequence[Example]:
         self._texts, self._own = [], {}
         for example in examples:
             self._own[example.id] = len(self._texts), len(example.references)

@@ -72,7 +72,7 @@ class System(ABC):
     def align(self, ids: Sequence[str]) -> None:  # noqa: B027  (only systems that read stored outputs care)
         """Told the ids of the whole data set, before any limit, so that a file of other data can be refused."""
 
-    def expand(self, examples: Sequence[Example]) -> list[Example]:
+    def expand(self, examples: Sequence[Example]) -> Sequence[Example]:
         """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
         `key`. A baseline made from the data itself looks at them here, and may leave out references that it answers
         with."""

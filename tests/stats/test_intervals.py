@@ -14,9 +14,10 @@ from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf
 from harness.metrics.rouge import Rouge
 from harness.stats.design import Design
-from harness.stats.estimation import estimate, warn_of_clusters
+from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.intervals import scores
 from harness.stats.options import Options
+from harness.stats.tally import Tally
 from harness.types import Array, Batch, Example, HarnessError, Score, Signature, Statistics
 from tests.stats.test_resampling import Median
 
@@ -215,6 +216,14 @@ def examples(n: int, **fields: list[object]) -> list[Example]:
     return [Example(str(i), "s", ("a b c d",), {name: values[i] for name, values in fields.items()}) for i in range(n)]
 
 
+def estimated(
+    statistics: list[Statistics], some: list[Example], failed: list[int], cluster: str | None, options: Options
+) -> dict[str, Score]:
+    design = design_of([Examples.of(some[:1]), Examples.of(some[1:])], cluster, options)
+    failures = Failures(np.array(failed, np.int64), Examples.of([some[i] for i in failed]))
+    return estimate([Tally.of(of_metric, design) for of_metric in statistics], failures, options)
+
+
 def test_failures_could_have_changed_the_score_so_much() -> None:
     """Three of four examples score, one failed: had it given nothing, and had it given the reference."""
     metrics = [Bleu(), Rouge(["rouge1"])]
@@ -226,16 +235,16 @@ def test_failures_could_have_changed_the_score_so_much() -> None:
         rows = np.full((4, len(metric.columns)), np.nan)
         rows[:3] = metric.statistics(Batch(outputs, references[:3], sources[:3]))
         statistics.append(Statistics.of(metric, rows, SIGNATURE, ""))
-    estimated = estimate(statistics, some, [3], None, Options(resamples=50))
+    scored = estimated(statistics, some, [3], None, Options(resamples=50))
     whole = {
-        text: estimate(
+        text: estimated(
             [Statistics.of(m, m.statistics(Batch([*outputs, text], references, sources)), SIGNATURE, "") for m in metrics],
             some, [], None, Options(resamples=0),
         )
         for text in ("", "a b c d")
     }  # fmt: skip
     for name in ("bleu", "rouge1"):
-        score = estimated[name]
+        score = scored[name]
         assert (score.if_worst, score.if_best) == (whole[""][name].estimate, whole["a b c d"][name].estimate)
         assert score.if_worst < score.estimate < score.if_best  # type: ignore[operator]
     assert whole[""]["bleu"].if_worst is None
@@ -243,23 +252,23 @@ def test_failures_could_have_changed_the_score_so_much() -> None:
 
 def test_a_field_that_groups_examples_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    warn_of_clusters(examples(6, doc_id=["x", "x", "y", "y", "z", "z"], domain=["n"] * 6))
+    design_of([Examples.of(examples(6, doc_id=["x", "x", "y", "y", "z", "z"], domain=["n"] * 6))], None, Options())
     assert "the field doc_id has 3 values for 6 examples" in caplog.text
     assert "dataset.cluster=doc_id" in caplog.text
     caplog.clear()
-    warn_of_clusters(examples(3, doc_id=["x", "y", "z"], domain=["n", "n", "o"]))  # one each; not a grouping
-    warn_of_clusters(examples(3, doc_id=["x", "x", "x"]))
+    for ids in (["x", "y", "z"], ["x", "x", "x"]):  # one each; not a grouping
+        design_of([Examples.of(examples(3, doc_id=list(ids), domain=["n", "n", "o"]))], None, Options())
     assert caplog.text == ""
-    estimate([mean_statistics(np.arange(4.0))], examples(4, doc_id=list("aabb")), [], "doc_id", Options(resamples=0))
+    estimated([mean_statistics(np.arange(4.0))], examples(4, doc_id=list("aabb")), [], "doc_id", Options(resamples=0))
     assert caplog.text == ""
 
 
 def test_strata_by_a_field() -> None:
     some = examples(4, domain=list("aabb"))
     statistics = [mean_statistics(np.array([1.0, 1.0, 3.0, 3.0]))]
-    score = estimate(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
+    score = estimated(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
     assert (score.estimate, score.low, score.high) == (2.0, 2.0, 2.0)
     with pytest.raises(HarnessError, match="stats.strata=topic: the example '0' has no such field; its fields: domain"):
-        estimate(statistics, some, [], None, Options(strata="topic"))
+        estimated(statistics, some, [], None, Options(strata="topic"))
     run = harness.evaluate(["a", "b"] * 4, ["a"] * 8, ["rouge"], strata=["x", "y"] * 4, resamples=100)
     assert run.scores["rouge1"].low == run.scores["rouge1"].high == 0.5
