@@ -195,27 +195,37 @@ def best(values: Array, first: Integers) -> Integers:
 # ---------------------------------------------------------------- text to tokens
 
 
-def tokenized(texts: Sequence[str | None], table: Table) -> Tokens:
-    """The tokens of texts, numbered in the order in which they appear."""
+def tokenized(texts: Sequence[str | None], table: Table, stemmed: bool = False) -> Tokens:
+    """The tokens of texts, numbered in the order in which they appear; `stemmed` by Porter's rules, for words of small
+    ASCII letters and digits."""
     from harness.metrics import kernels
 
     data, offsets = arrow.utf8(texts)
     size = int(offsets[-1] - offsets[0]) + len(texts) + 1
-    codes = np.empty(size, np.int32)
-    points, kinds, gap = (
-        _scratch("points", size, np.int32),
-        _scratch("kinds", size, np.uint8),
-        _zeros("gap", size, np.uint8),
-    )
+    codes, low = np.empty(size, np.int32), _scratch("low", size + kernels.SHORT, np.uint8)
+    points, kinds = _scratch("points", size, np.int32), _scratch("kinds", size, np.uint8)
     bounds, starts = np.empty((2, len(texts) + 1), np.int64), np.empty(len(texts) + 1, np.int64)
-    kernels.decode(data, offsets, table.classes, table.fold, False, codes, kinds, gap, points, bounds)
+    kernels.decode(data, offsets, table.classes, table.fold, False, codes, low, kinds, points, bounds)
     firsts, lengths = _scratch("firsts", size, np.int32), _scratch("lengths", size, np.int32)
-    kernels.split(kinds, gap, points, bounds, table.padded, table.edges, firsts, lengths, starts)
+    kernels.split(kinds, points, bounds, table.padded, table.edges, firsts, lengths, starts)
     count = int(starts[-1])
+    ids, words, sizes = _numbered(codes, low, firsts[:count], lengths[:count])
+    if stemmed:  # the vocabulary, not the text
+        kernels.stem(codes, low, words, sizes, kernels.RULES, kernels.IRREGULAR)
+        stems, words, sizes = _numbered(codes, low, words, sizes)
+        ids = stems[ids]
+    return Tokens(ids, starts, len(words), lambda: _spelling(codes, words, np.abs(sizes)))
+
+
+def _numbered(codes: Integers, low: Integers, firsts: Integers, lengths: Integers) -> tuple[Integers, ...]:
+    """(the id of each token, where the token of each id begins, its length): see `kernels.number`."""
+    from harness.metrics import kernels
+
+    count = len(firsts)
     ids, words, sizes = (np.empty(count, np.int32) for _ in range(3))
-    slots, hashes = _zeros("slots", power(2 * count), np.int32), _scratch("hashes", count, np.int64)
-    known = kernels.number(codes, firsts[:count], lengths[:count], ids, slots, hashes, words, sizes)
-    return Tokens(ids, starts, known, lambda: _spelling(codes, words[:known], sizes[:known]))
+    slots, keys = _zeros("slots", power(2 * count), np.int32), _scratch("keys", count, np.int64)
+    known = kernels.number(codes, low, firsts, lengths, ids, slots, keys, words, sizes)
+    return ids, words[:known], sizes[:known]
 
 
 _KEPT = threading.local()
@@ -253,10 +263,10 @@ def characters(texts: Sequence[str | None], table: Table, spaces: bool) -> Token
 
     data, offsets = arrow.utf8(texts)
     size = int(offsets[-1] - offsets[0]) + len(texts)
-    codes, kinds, unused = np.empty(size, np.int32), np.empty(size, np.uint8), np.zeros(0, np.uint8)
-    bounds, points = np.empty((2, len(texts) + 1), np.int64), np.zeros(0, np.int32)
+    codes, low, points = np.empty(size, np.int32), np.empty(0, np.uint8), np.empty(0, np.int32)
+    bounds = np.empty((2, len(texts) + 1), np.int64)
     classes = np.zeros_like(table.classes) if spaces else table.classes
-    kernels.decode(data, offsets, classes, False, True, codes, kinds, unused, points, bounds)
+    kernels.decode(data, offsets, classes, False, True, codes, low, low, points, bounds)
     starts = bounds[0]
     return Tokens(codes[: starts[-1]], starts, 0x110000, lambda: [chr(c) for c in range(0x110000)])
 

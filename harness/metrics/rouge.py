@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -177,13 +177,7 @@ class Rouge(Metric):
     def _tokens(self, texts: Texts) -> Tokens:
         if self.tokenizer != "rouge_score":
             return self._other(lowered(texts))
-        tokens = columns.tokenized(texts, ascii_words())
-        if not self.stemmer:
-            return tokens
-        # the vocabulary is stemmed, not the text
-        places: dict[str, int] = {}
-        stems = [places.setdefault(_stem(word), len(places)) for word in tokens.vocabulary()]
-        return Tokens(np.array(stems, np.int32)[tokens.ids], tokens.starts, len(places), lambda: list(places))
+        return columns.tokenized(texts, ascii_words(), self.stemmer)
 
     @cached_property
     def _other(self) -> Tokenizer:
@@ -238,19 +232,6 @@ class Rouge(Metric):
             return {"version": "1.5.5"}
         package = {"rouge_score": "nltk" if self.stemmer else None, "unicode": "regex"}.get(self.tokenizer, "sacrebleu")
         return {**({package: version(package)} if package else {}), "version": "0.1.2"}
-
-
-@cache
-def _porter() -> Any:
-    from nltk.stem.porter import PorterStemmer
-
-    return PorterStemmer()
-
-
-@lru_cache(maxsize=1 << 18)
-def _stem(word: str) -> str:
-    """As rouge-score does, words of up to three letters stay."""
-    return str(_porter().stem(word)) if len(word) > 3 else word
 
 
 def _warn_of_other_alphabets(references: Sequence[Sequence[str]]) -> None:

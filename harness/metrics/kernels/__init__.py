@@ -12,13 +12,17 @@ docs/decisions/0005.
 from harness.metrics.kernels.edits import BEAM, ter
 from harness.metrics.kernels.information import collect, look_up, place
 from harness.metrics.kernels.ngrams import overlap
+from harness.metrics.kernels.stemming import IRREGULAR, RULES, stem
 from harness.metrics.kernels.subsequences import BITS, ROWS, lcs, mark, union_lcs
-from harness.metrics.kernels.tokens import decode, number, split
+from harness.metrics.kernels.tokens import SHORT, decode, number, split
 
 __all__ = [
     "BEAM",
     "BITS",
+    "IRREGULAR",
     "ROWS",
+    "RULES",
+    "SHORT",
     "collect",
     "decode",
     "lcs",
@@ -28,6 +32,7 @@ __all__ = [
     "overlap",
     "place",
     "split",
+    "stem",
     "ter",
     "union_lcs",
 ]

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.compiled import compiled
-from harness.metrics.kernels.ngrams import MIX
-from harness.metrics.kernels.tokens import ONE
+from harness.metrics.kernels.tokens import MIX, ONE
 
 
 @compiled

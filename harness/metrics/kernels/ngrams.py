@@ -6,10 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.compiled import compiled
-from harness.metrics.kernels.tokens import ONE
-
-MIX = 0x1E3779B97F4A7C15
-"""Odd, its bits half of them set: spreads consecutive numbers over a table."""
+from harness.metrics.kernels.tokens import MIX, ONE
 
 
 @compiled

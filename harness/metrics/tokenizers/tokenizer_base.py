@@ -93,18 +93,15 @@ def each(prepare: Callable[[str], str]) -> Callable[[Texts], Texts]:
 
 def where(marks: bytes, prepare: Callable[[str], str]) -> Callable[[Texts], Texts]:
     """`prepare` on each text that has one of the ASCII characters `marks` in it."""
-    marked = np.zeros(256, np.bool_)
-    marked[list(marks)] = True
 
     def prepared(texts: Texts) -> Texts:
         data, starts = texts.utf8
         low, high = int(starts[0]), int(starts[-1])
         raw = data[low:high].tobytes()
-        if not any(mark in raw for mark in marks):
+        places = [np.flatnonzero(data[low:high] == mark) + low for mark in marks if mark in raw]
+        if not places:
             return texts
-        places = np.flatnonzero(marked[data[low:high]]) + low
-        changed = np.unique(np.searchsorted(starts, places, "right") - 1)
-        return _with(texts, changed, prepare)
+        return _with(texts, np.unique(np.searchsorted(starts, np.concatenate(places), "right") - 1), prepare)
 
     return prepared
 
