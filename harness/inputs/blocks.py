@@ -7,7 +7,7 @@ columns, goes through that module row by row: the same examples, and its message
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -129,19 +129,17 @@ def _first_has(columns: Mapping[str, Column], name: str) -> bool:
 # ---------------------------------------------------------------- texts
 
 
-def identifiers(column: Column) -> tuple[Texts, Sequence[str]]:
-    """Ids as a column and as strings; numbers are taken as they print."""
-    if _is_arrow(column):
+def identifiers(column: Column) -> tuple[Texts, Iterable[str]]:
+    """Ids as a column, and as strings; numbers are taken as they print."""
+    if is_arrow(column):
         import pyarrow as pa
 
-        if pa.types.is_integer(column.type):
-            column = column.to_pylist()
-        else:
-            texts = texts_of(column)
-            strings: Any = texts.strings()
-            if None in strings or "" in strings:
+        if not pa.types.is_integer(column.type):
+            texts: Any = texts_of(column)
+            if texts.array.null_count or not np.diff(texts.utf8[1]).all():
                 raise Odd
-            return texts, strings
+            return texts, texts
+        column = column.to_pylist()
     kinds = set(map(type, column))
     if int in kinds:
         kinds.discard(int)
@@ -153,7 +151,7 @@ def identifiers(column: Column) -> tuple[Texts, Sequence[str]]:
 
 def texts_of(column: Column) -> Texts:
     """A column of texts, or nulls, all of which can be stored."""
-    if _is_arrow(column):
+    if is_arrow(column):
         texts = _arrow_texts(column)
     else:
         if not set(map(type, column)) <= {str, type(None)}:
@@ -179,9 +177,9 @@ def _references(columns: Sequence[Column], n: int, skip_blank: bool) -> TextList
     """The references of each row from all columns of them: each a text, a list of texts, or null."""
     if not columns:
         return TextLists(Texts.nulls(0), np.zeros(n + 1, np.int64))
-    if len(columns) == 1 and _is_arrow(columns[0]):
+    if len(columns) == 1 and is_arrow(columns[0]):
         return _arrow_lists(columns[0])
-    plain = [column.to_pylist() if _is_arrow(column) else column for column in columns]
+    plain = [column.to_pylist() if is_arrow(column) else column for column in columns]
     kinds = [set(map(type, column)) for column in plain]
     if all(kind == {str} for kind in kinds) and not skip_blank:
         flat = plain[0] if len(plain) == 1 else list(chain.from_iterable(zip(*plain, strict=True)))
@@ -189,7 +187,9 @@ def _references(columns: Sequence[Column], n: int, skip_blank: bool) -> TextList
     if kinds == [{list}]:
         lists = plain[0]
     else:
-        lists = [list(chain.from_iterable(_items(value, skip_blank) for value in row)) for row in zip(*plain, strict=True)]
+        lists = [
+            list(chain.from_iterable(_items(value, skip_blank) for value in row)) for row in zip(*plain, strict=True)
+        ]
     flat = list(chain.from_iterable(lists))
     if None in flat:
         lists = [[text for text in texts if text is not None] for texts in lists]
@@ -211,7 +211,7 @@ def _items(value: Any, skip_blank: bool) -> Iterable[Any]:
 
 def values(column: Column) -> Sequence[Any]:
     """Metadata as it is: `Texts` where all are texts, else Python values, whose strings are storable."""
-    if _is_arrow(column):
+    if is_arrow(column):
         if not column.null_count:
             try:
                 return texts_of(column)
@@ -237,7 +237,7 @@ def values(column: Column) -> Sequence[Any]:
 # ---------------------------------------------------------------- Arrow
 
 
-def _is_arrow(column: Column) -> bool:
+def is_arrow(column: Column) -> bool:
     return not isinstance(column, list | tuple)
 
 
@@ -273,8 +273,8 @@ def _arrow_lists(array: pa.Array) -> TextLists:
             return _references([array.to_pylist()], len(array), skip_blank=False)
         offsets = array.offsets
         wide = pa.types.is_large_list(array.type)
-        starts = np.frombuffer(offsets.buffers()[1], np.int64 if wide else np.int32)
-        starts = starts[offsets.offset : offsets.offset + len(array) + 1].astype(np.int64)
+        whole = np.frombuffer(offsets.buffers()[1], np.int64 if wide else np.int32)
+        starts = whole[offsets.offset : offsets.offset + len(array) + 1].astype(np.int64)
         first, last = int(starts[0]), int(starts[-1])
         return TextLists(texts_of(array.values.slice(first, last - first)), starts - first)
     texts = texts_of(array)

@@ -285,9 +285,7 @@ def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
 
 def csv_reader(lines: Iterable[str], delimiter: str, quoting: bool) -> Any:
     """Records of lines that end in a newline."""
-    return csv.reader(
-        lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE, strict=True
-    )
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE, strict=True)
 
 
 def csv_header(path: Path, reader: Any, delimiter: str) -> list[str]:
@@ -295,8 +293,7 @@ def csv_header(path: Path, reader: Any, delimiter: str) -> list[str]:
     header: list[str] = next(reader, [])
     if len(header) > MOST_FIELDS:
         raise HarnessError(
-            f"{path} line 1 names {len(header):,} columns; expected at most {MOST_FIELDS:,}, "
-            f"separated by {delimiter!r}"
+            f"{path} line 1 names {len(header):,} columns; expected at most {MOST_FIELDS:,}, separated by {delimiter!r}"
         )
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:

@@ -3,8 +3,9 @@
 What is kept is what comes back: texts, and metadata of any kind that JSON has. A block with other values (dates,
 a user's own objects) stays in memory.
 
+>>> from harness.types import Output
 >>> kept = Kept.of(Outputs.of([Output("a"), Output(None, "no answer")]), Outputs.of([Output("b", None, {"n": 1})]))
->>> len(kept), kept.count, kept[2], list(kept.taken(np.array([1, 0])))[0].error
+>>> len(kept), kept.block_count, kept[2], list(kept.taken(np.array([1, 0])))[0].error
 (3, 2, Output(text='b', error=None, info={'n': 1}), 'no answer')
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 import orjson
 
 from harness.inputs import arrow
-from harness.types import ABSENT, Examples, Output, Outputs, TextLists, Texts, text_columns
+from harness.types import ABSENT, Examples, Outputs, TextLists, Texts, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +95,7 @@ class Kept(Sequence[Any], Generic[Block]):
         return block
 
     @property
-    def count(self) -> int:
+    def block_count(self) -> int:
         """How many blocks there are."""
         return len(self._blocks)
 
@@ -105,7 +106,7 @@ class Kept(Sequence[Any], Generic[Block]):
 
     def blocks(self) -> Iterator[Block]:
         """All blocks in their order."""
-        return map(self.block, range(self.count))
+        return map(self.block, range(self.block_count))
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -141,7 +142,7 @@ class Kept(Sequence[Any], Generic[Block]):
             start, i = end, i + 1
         if not parts:
             return self.block(0)[:0]
-        return type(parts[0]).joined(parts)  # type: ignore[return-value, arg-type]
+        return type(parts[0]).joined(parts)
 
     def taken(self, rows: text_columns.Places) -> Block:
         """The rows at these places, in this order, as columns."""
@@ -157,10 +158,10 @@ class Kept(Sequence[Any], Generic[Block]):
         parts = []
         for i in np.unique(of_block).tolist():
             parts.append(self.block(i).taken(ordered[of_block == i] - starts[i]))
-        joined = type(parts[0]).joined(parts)  # type: ignore[arg-type]
+        joined = type(parts[0]).joined(parts)
         back = np.empty(len(rows), np.int64)
         back[order] = np.arange(len(rows))
-        return joined.taken(back)  # type: ignore[return-value]
+        return joined.taken(back)
 
     def close(self) -> None:
         """Forgets everything."""
@@ -181,7 +182,7 @@ def _size(block: Examples | Outputs) -> int:
         texts = [block.ids, block.sources, block.references.flat]
         lists = [column for column in block.metadata.values() if not isinstance(column, Texts)]
         texts += [column for column in block.metadata.values() if isinstance(column, Texts)]
-    return sum(column.array.nbytes for column in texts) + VALUE * sum(map(len, lists))
+    return sum(int(column.array.nbytes) for column in texts) + VALUE * sum(map(len, lists))
 
 
 # ---------------------------------------------------------------- bytes
@@ -201,11 +202,11 @@ def packed(block: Examples | Outputs) -> memoryview | None:
             columns.add("repeats", None if block.repeats is None else block.repeats.tolist())
             for name, column in block.metadata.items():
                 columns.add(name, column)
+        notes = {"columns": orjson.dumps(columns.notes, option=EXACT), **columns.values}
     except TypeError:
         return None
-    names = [str(i) for i in range(len(columns.arrays))]
-    notes = {"kind": type(block).__name__, "columns": orjson.dumps(columns.told), **columns.values}
-    batch = pa.record_batch(columns.arrays, pa.schema(zip(names, [a.type for a in columns.arrays], strict=True), notes))
+    fields = [(str(i), array.type) for i, array in enumerate(columns.arrays)]
+    batch = pa.record_batch(columns.arrays, pa.schema(fields, {"kind": type(block).__name__, **notes}))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -219,8 +220,8 @@ def unpacked(content: bytes) -> Any:
     with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
         batch = stream.read_next_batch()
     arrays, notes = batch.columns, stream.schema.metadata
-    told = orjson.loads(notes[b"columns"])
-    (_, first), *rest = [(column["name"], _restored(column, i, arrays, notes)) for i, column in enumerate(told)]
+    described = orjson.loads(notes[b"columns"])
+    (_, first), *rest = [(note["name"], _restored(note, i, arrays, notes)) for i, note in enumerate(described)]
     if notes[b"kind"] == b"Outputs":
         return Outputs(Texts(arrays[0]), Texts(arrays[1]), first)
     lists = arrays[2]
@@ -235,27 +236,27 @@ class _Columns:
 
     def __init__(self) -> None:
         self.arrays: list[pa.Array] = []
-        self.told: list[dict[str, Any]] = []
+        self.notes: list[dict[str, Any]] = []
         self.values: dict[str, bytes] = {}
 
     def add(self, name: str, column: Sequence[Any] | None) -> None:
         """A TypeError where a value is none of JSON's."""
-        told: dict[str, Any] = {"name": name}
+        note: dict[str, Any] = {"name": name}
         if isinstance(column, Texts):
-            told |= {"array": len(self.arrays), "texts": True}
+            note |= {"array": len(self.arrays), "texts": True}
             self.arrays.append(column.array)
         elif column is not None:
             absent = [i for i, value in enumerate(column) if value is ABSENT]
             if absent:
-                told["absent"] = absent
+                note["absent"] = absent
                 column = [None if value is ABSENT else value for value in column]
             if set(map(type, column)) - {type(None)} == {float}:  # NaN is one, and JSON has none
-                told["array"] = len(self.arrays)
+                note["array"] = len(self.arrays)
                 self.arrays.append(arrow.values(column))
             else:
-                told["values"] = True
-                self.values[str(len(self.told))] = _exact(list(column))
-        self.told.append(told)
+                note["values"] = True
+                self.values[str(len(self.notes))] = _exact(list(column))
+        self.notes.append(note)
 
 
 def _exact(values: list[Any]) -> bytes:
@@ -265,15 +266,15 @@ def _exact(values: list[Any]) -> bytes:
     return content
 
 
-def _restored(told: Mapping[str, Any], i: int, arrays: Sequence[pa.Array], notes: Mapping[bytes, bytes]) -> Any:
-    if "texts" in told:
-        return Texts(arrays[told["array"]])
-    if "array" in told:
-        column: list[Any] = arrays[told["array"]].to_pylist()
-    elif "values" in told:
+def _restored(note: Mapping[str, Any], i: int, arrays: Sequence[pa.Array], notes: Mapping[bytes, bytes]) -> Any:
+    if "texts" in note:
+        return Texts(arrays[note["array"]])
+    if "array" in note:
+        column: list[Any] = arrays[note["array"]].to_pylist()
+    elif "values" in note:
         column = orjson.loads(notes[str(i).encode()])
     else:
         return None
-    for place in told.get("absent", ()):
+    for place in note.get("absent", ()):
         column[place] = ABSENT
     return column

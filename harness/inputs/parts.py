@@ -30,7 +30,7 @@ MOST = 2**24
 """Bytes of CSV that are read for one part, unless a few records have more."""
 AT_ONCE = 256
 """Rows that are parsed together."""
-Column: TypeAlias = "Sequence[Any] | pa.Array"
+Column: TypeAlias = Any
 """Python values, with `ABSENT` where a row has no such field, or an Arrow array."""
 
 

@@ -12,7 +12,7 @@ a system is shown all metadata, and must not see the answer in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -192,9 +192,9 @@ class Ids:
         self._count += 1
         return True
 
-    def add_all(self, ids: Sequence[str]) -> bool:
+    def add_all(self, ids: Iterable[str]) -> bool:
         """Adds many; False, and none is added, where two of them, or one and an earlier one, have the same hash."""
-        keys = np.fromiter(map(hash, ids), np.int64, len(ids))
+        keys = np.fromiter(map(hash, ids), np.int64)
         keys[keys == 0] = 1
         ordered = np.sort(keys)
         if (ordered[1:] == ordered[:-1]).any() or self._any_held(keys):
