@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from harness.inputs import files
-from harness.inputs.rows import Columns, examples_of
-from harness.types import Dataset, Example
+from harness.inputs.blocks import examples_in_parts
+from harness.inputs.parts import read_parts
+from harness.inputs.rows import Columns, Reader
+from harness.types import Dataset, Example, Examples
 
 
 class FileDataset(Dataset):
@@ -35,6 +38,10 @@ class FileDataset(Dataset):
         self.quoting = quoting
 
     def examples(self) -> Iterator[Example]:
-        rows = partial(files.read_rows, self.path, "a data file (dataset.path)", self.quoting)
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[Examples]:
+        of_file = self.path, "a data file (dataset.path)", self.quoting
         blank = self.path.suffix.lower() in (".csv", ".tsv")
-        return examples_of(rows, self.columns, self.cluster, blank_is_absent=blank)
+        reader = Reader(partial(files.read_rows, *of_file), self.columns, self.cluster, blank_is_absent=blank)
+        yield from examples_in_parts(read_parts(*of_file), reader)

@@ -22,8 +22,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from harness.inputs.templates import Expression, TemplateFault
-from harness.types import Example, HarnessError, check_least
+from harness.types import BLOCK, Example, Examples, HarnessError, check_least
 
 
 class Selection:
@@ -46,21 +48,83 @@ class Selection:
             examples = islice(examples, first, None, step)
         return iter(examples)
 
-    def blocks(self, parts: Any) -> Any:
-        from itertools import chain
+    def blocks(self, parts: Iterable[Examples]) -> Iterator[Examples]:
+        """The same choice from columns, whatever the sizes of the parts."""
+        if self._passes is not None:
+            parts = _passing(parts, self._passes)
+        if self._sample is not None:
+            parts = self._drawn_parts(parts, self._sample)
+        if self._shard is not None:
+            parts = _every(parts, *self._shard)
+        return (part for part in parts if len(part))
 
-        from harness.types.text_columns import blocks_of
-
-        return blocks_of(self(chain.from_iterable(parts)))
+    def _rank(self, id_: str) -> tuple[bytes, str]:
+        return hashlib.blake2b(b"%d:" % self._seed + id_.encode(), digest_size=8).digest(), id_
 
     def _drawn(self, examples: Iterable[Example], size: int) -> Iterator[Example]:
-        seed = b"%d:" % self._seed
-        ranked = (
-            (hashlib.blake2b(seed + example.id.encode(), digest_size=8).digest(), example.id, position, example)
-            for position, example in enumerate(examples)
-        )
+        ranked = ((*self._rank(example.id), i, example) for i, example in enumerate(examples))
         chosen = sorted(heapq.nsmallest(size, ranked), key=lambda drawn: drawn[2])
         return (example for *_, example in chosen)
+
+    def _drawn_parts(self, parts: Iterable[Examples], size: int) -> Iterator[Examples]:
+        candidates, most = _Candidates(), 2 * size + BLOCK
+        for part in parts:
+            candidates.add(part, list(map(self._rank, part.ids)))  # type: ignore[arg-type]  # no id is missing
+            if len(candidates.ranks) > most:
+                candidates.reduce(size)
+        candidates.reduce(size)
+        yield from candidates.parts
+
+
+class _Candidates:
+    """Examples that may belong to the sample, in the data's order."""
+
+    def __init__(self) -> None:
+        self.parts: list[Examples] = []
+        self.ranks: list[tuple[bytes, str]] = []
+        self._limit: tuple[bytes, str] | None = None
+        """So many are below that nothing above belongs to the sample."""
+
+    def add(self, part: Examples, ranks: list[tuple[bytes, str]]) -> None:
+        limit = self._limit
+        if limit is not None:
+            places = [i for i, rank in enumerate(ranks) if rank < limit]
+            part, ranks = part.taken(np.array(places, np.int64)), [ranks[i] for i in places]
+        if ranks:
+            self.parts.append(part)
+            self.ranks += ranks
+
+    def reduce(self, size: int) -> None:
+        """Leaves those of the smallest ranks."""
+        if len(self.ranks) <= size:
+            return
+        chosen = heapq.nsmallest(size, range(len(self.ranks)), key=self.ranks.__getitem__)
+        self._limit = self.ranks[chosen[-1]]
+        chosen.sort()
+        self.parts = [Examples.joined(self.parts).taken(np.array(chosen, np.int64))]
+        self.ranks = [self.ranks[i] for i in chosen]
+
+
+def _passing(parts: Iterable[Examples], passes: Callable[[Example], bool]) -> Iterator[Examples]:
+    for part in parts:
+        places = []
+        try:
+            for i, example in enumerate(part):
+                if passes(example):
+                    places.append(i)
+        except HarnessError:
+            yield part.taken(np.array(places, np.int64))  # what is before an example that cannot be judged
+            raise
+        yield part if len(places) == len(part) else part.taken(np.array(places, np.int64))
+
+
+def _every(parts: Iterable[Examples], first: int, step: int) -> Iterator[Examples]:
+    """Of all examples that at place `first`, and from there every one after `step` others."""
+    before = 0
+    for part in parts:
+        start = first - before if before <= first else -((before - first) % -step)
+        yield part[start::step] if start < len(part) else part[:0]
+        before += len(part)
 
 
 def _share(shard: str) -> tuple[int, int]:

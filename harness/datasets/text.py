@@ -5,11 +5,14 @@ One example per line, ids are line numbers from 1; the source is optional.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
-from harness.inputs import files
-from harness.types import Dataset, Example, HarnessError
+import numpy as np
+
+from harness.inputs.text_lines import aligned_texts
+from harness.types import Dataset, Example, Examples, HarnessError, TextLists, Texts
 
 
 class TextDataset(Dataset):
@@ -21,19 +24,32 @@ class TextDataset(Dataset):
         self.name = name or Path(source or self.references[0]).stem
 
     def examples(self) -> Iterator[Example]:
-        paths = ([self.source] if self.source else []) + self.references
-        for number, line in enumerate(aligned(paths), start=1):
-            source, references = (line[0], line[1:]) if self.source else (None, line)
-            yield Example(str(number), source, references)
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[Examples]:
+        return by_line(self.source, self.references, {})
 
 
-def aligned(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Line by line of several files, after a check that they have the same number of lines."""
-    expected = "a text file of data set lines"
-    lengths = [files.count_lines(path, expected) for path in paths]
-    for path, length in zip(paths, lengths, strict=True):
-        if length != lengths[0]:
-            raise HarnessError(
-                f"{path} has {length} lines, {paths[0]} has {lengths[0]}; expected the same number in each"
-            )
-    yield from zip(*(files.stream_lines(path, expected) for path in paths), strict=True)
+def by_line(source: str | None, references: Sequence[str], others: Mapping[str, str]) -> Iterator[Examples]:
+    """An example for each line of aligned files: of sources, of references, of metadata by field."""
+    paths = [*([source] if source else []), *references, *others.values()]
+    number = 1
+    for columns in aligned_texts(paths, "a text file of data set lines"):
+        n = len(columns[0])
+        sources, columns = (columns[0], columns[1:]) if source else (Texts.nulls(n), columns)
+        yield Examples(
+            Texts.of(list(map(str, range(number, number + n)))),
+            sources,
+            _side_by_side(columns[: len(references)], n),
+            dict(zip(others, columns[len(references) :], strict=True)),
+        )
+        number += n
+
+
+def _side_by_side(columns: Sequence[Texts], n: int) -> TextLists:
+    """For each line a list of what the files have in it."""
+    k = len(columns)
+    if k < 2:
+        return TextLists(columns[0] if k else Texts.nulls(0), np.arange(n + 1) * k)
+    places = np.arange(k * n).reshape(k, n).T.ravel()
+    return TextLists(Texts.joined(columns).taken(places), np.arange(n + 1) * k)

@@ -12,12 +12,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from harness.datasets.text import aligned
+from harness.datasets.text import by_line
 from harness.inputs import files
-from harness.types import Dataset, Example, HarnessError
+from harness.types import Dataset, Example, Examples, HarnessError
 
 METADATA = ("docid", "origlang", "genre", "domain")
 
@@ -28,16 +29,16 @@ class WmtDataset(Dataset):
         self.name = f"{testset}-{langpair}"
 
     def examples(self) -> Iterator[Example]:
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[Examples]:
         source, references, others = self._files
         if self.cluster is not None and self.cluster not in others:
             raise HarnessError(
                 f"{self.testset} {self.langpair} has no {self.cluster!r}; found: {', '.join(others) or 'nothing'} "
                 f"(dataset.cluster={self.cluster})"
             )
-        paths = [source, *references, *others.values()]
-        for number, (text, *rest) in enumerate(aligned(paths), start=1):
-            metadata = dict(zip(others, rest[len(references) :], strict=True))
-            yield Example(str(number), text, tuple(rest[: len(references)]), metadata)
+        yield from by_line(source, references, others)
 
     def about(self) -> dict[str, str]:
         from importlib.metadata import version

@@ -171,18 +171,23 @@ def _kind(value: Any) -> str:
     return f"{type(value).__name__} {str(value)[:40]!r}" if not isinstance(value, str) else repr(value[:40])
 
 
-def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """(line number, bytes) of a UTF-8 file, line ends included, its byte order mark not."""
     with open(path, "rb", buffering=BLOCK) as handle:
-        for number, raw in enumerate(handle, start=1):
-            if number == 1:
-                if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                    raise HarnessError(f"{path} starts with a UTF-16 byte order mark; expected UTF-8")
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
-            yield number, raw
+        first = handle.readline()
+        if first:
+            yield 1, without_mark(path, first)
+        yield from enumerate(handle, start=2)
 
 
-def _line(path: Path, number: int, raw: bytes) -> str:
+def without_mark(path: Path, start: bytes) -> bytes:
+    """The start of a file without its byte order mark."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise HarnessError(f"{path} starts with a UTF-16 byte order mark; expected UTF-8")
+    return start.removeprefix(b"\xef\xbb\xbf")
+
+
+def line_text(path: Path, number: int, raw: bytes) -> str:
     """The text of a line, without its end."""
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
@@ -199,8 +204,8 @@ def _line(path: Path, number: int, raw: bytes) -> str:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number, text) of a UTF-8 file, without line ends."""
-    for number, raw in _raw_lines(path):
-        yield number, _line(path, number, raw)
+    for number, raw in raw_lines(path):
+        yield number, line_text(path, number, raw)
 
 
 def check_width(row: Mapping[str, Any], place: str) -> None:
@@ -216,13 +221,18 @@ def _object(value: Any, place: str) -> dict[str, Any]:
 
 
 def _jsonl(path: Path) -> Iterator[Row]:
+    return json_rows(path, raw_lines(path))
+
+
+def json_rows(path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
+    """The rows of (line number, bytes) of a file of JSON lines."""
     head = f"{path} line "
-    for number, raw in _raw_lines(path):
+    for number, raw in lines:
         place = head + str(number)
         try:
             value = orjson.loads(raw)
         except ValueError:
-            line = _line(path, number, raw)
+            line = line_text(path, number, raw)
             if not line.strip():
                 continue
             value = _forgiving(line, place, "one object per line")
@@ -238,10 +248,20 @@ def read_json(path: Path, expected: str = "a list of objects") -> Any:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    rows = read_json(path)
-    if not isinstance(rows, list):
-        raise HarnessError(f"{path} holds {_kind(rows)[:60]}; expected a list of objects")
-    for number, value in enumerate(rows, start=1):
+    return item_rows(path, read_items(path))
+
+
+def read_items(path: Path) -> list[Any]:
+    """The items of a .json file that holds a list."""
+    items = read_json(path)
+    if not isinstance(items, list):
+        raise HarnessError(f"{path} holds {_kind(items)[:60]}; expected a list of objects")
+    return items
+
+
+def item_rows(path: Path, items: Iterable[Any], before: int = 0) -> Iterator[Row]:
+    """The rows of such items, of which there were some before."""
+    for number, value in enumerate(items, start=before + 1):
         place = f"{path} item {number}"
         yield place, _object(value, place)
 
@@ -255,39 +275,52 @@ def _forgiving(content: str, place: str, expected: str) -> Any:
 
 
 def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
-    reader = csv.reader(
-        (line + "\n" for _, line in _lines(path)),
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
-        strict=True,
-    )
+    reader = csv_reader((line + "\n" for _, line in _lines(path)), delimiter, quoting)
     try:
-        header = next(reader, None)
-        if header is None:
-            return
-        if len(header) > MOST_FIELDS:
-            raise HarnessError(
-                f"{path} line 1 names {len(header):,} columns; expected at most {MOST_FIELDS:,}, "
-                f"separated by {delimiter!r}"
-            )
-        twice = sorted(name for name, count in Counter(header).items() if count > 1)
-        if twice:
-            raise HarnessError(f"{path} line 1 names the column {twice[0]!r} twice; expected each name once")
+        header = csv_header(path, reader, delimiter)
         start = reader.line_num + 1
         for fields in reader:
-            if fields and len(fields) != len(header):
-                raise HarnessError(
-                    f"{path} line {start} has {len(fields)} fields; expected {len(header)} as in the header "
-                    f"({listed(header)})"
-                )
             if fields:
-                yield f"{path} line {start}", dict(zip(header, fields, strict=True))
+                yield csv_row(path, start, header, fields)
             start = reader.line_num + 1
     except csv.Error as error:
         hint = " If quotes are plain characters in this file, set quoting=false." if quoting else ""
         raise HarnessError(f"{path} line {reader.line_num} cannot be read ({error}).{hint}") from None
 
 
+def csv_reader(lines: Iterable[str], delimiter: str, quoting: bool) -> Any:
+    """Records of lines that end in a newline."""
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE, strict=True)
+
+
+def csv_header(path: Path, reader: Any, delimiter: str) -> list[str]:
+    """The names in the first record; none where there is no record."""
+    header: list[str] = next(reader, [])
+    if len(header) > MOST_FIELDS:
+        raise HarnessError(
+            f"{path} line 1 names {len(header):,} columns; expected at most {MOST_FIELDS:,}, separated by {delimiter!r}"
+        )
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
+    if twice:
+        raise HarnessError(f"{path} line 1 names the column {twice[0]!r} twice; expected each name once")
+    return header
+
+
+def csv_row(path: Path, line: int, header: list[str], fields: list[str]) -> Row:
+    """The row of a record that begins in this line."""
+    if len(fields) != len(header):
+        raise HarnessError(
+            f"{path} line {line} has {len(fields)} fields; expected {len(header)} as in the header ({listed(header)})"
+        )
+    return f"{path} line {line}", dict(zip(header, fields, strict=True))
+
+
 def _parquet(path: Path) -> Iterator[Row]:
-    for number, row in enumerate(parquet.rows_of(path), start=1):
+    for before, batch in parquet.batches_of(path):
+        yield from parquet_rows(path, batch, before)
+
+
+def parquet_rows(path: Path, batch: Any, before: int) -> Iterator[Row]:
+    """The rows of a batch of a Parquet file."""
+    for number, row in enumerate(parquet.rows_of(path, batch, before), start=before + 1):
         yield f"{path} row {number}", row

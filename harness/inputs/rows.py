@@ -12,11 +12,12 @@ a system is shown all metadata, and must not see the answer in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.inputs import files
 from harness.inputs.templates import MissingField, NullField, Template, TemplateFault, mentioned
@@ -25,8 +26,8 @@ from harness.types import Example, HarnessError
 FIELDS = ("id", "source", "references")
 PLAIN = frozenset({int, float, bool, type(None)})
 """Kinds of metadata in which there is nothing to check."""
-BLOCK = 2**10
-"""Slots of the smallest table of ids, and how many are moved to a larger one at a time."""
+SLOTS, MOVED = 2**10, 2**16
+"""Of the smallest table of ids, and how many are moved to a larger one at a time."""
 Get = Callable[[Mapping[str, Any], str], Any]
 """(row, place) -> the value of a field."""
 
@@ -60,7 +61,7 @@ class Columns:
         """All other fields, as they are; their strings must be storable."""
         taken = self.taken
         kept = {
-            k: v if (v.isascii() and "\0" not in v if type(v) is str else type(v) in PLAIN) else _clean(v, place, k)
+            k: v if (v.isascii() and "\0" not in v if type(v) is str else type(v) in PLAIN) else clean(v, place, k)
             for k, v in row.items()
             if k not in taken
         }
@@ -74,56 +75,87 @@ class Columns:
         return kept
 
 
+class Reader:
+    """Rows become examples. What must be known of the rows before is kept, so that some can be read one by one and
+    others as columns (harness/inputs/blocks.py)."""
+
+    def __init__(
+        self,
+        again: Callable[[], Iterable[files.Row]],
+        columns: Mapping[str, Any] | None,
+        cluster: str | None,
+        blank_is_absent: bool = False,
+    ) -> None:
+        """`again`: reads all rows from the first. `blank_is_absent`: with several reference columns, an empty cell is
+        not a reference (CSV knows no null)."""
+        self._again, self.cluster = again, cluster
+        self.mapped = Columns(columns)
+        self.skip_blank = blank_is_absent and len(self.mapped.gets["references"]) > 1
+        self.with_id: bool | None = None
+        """None before the first row. Ids are the row numbers where no row has an id."""
+        self.number = 0
+        """How many rows were read."""
+        self.ids = Ids()
+        self._checked: set[str] = set()
+
+    def start(self, names: Container[str]) -> bool:
+        """Told the fields of the first row; whether rows have ids."""
+        if self.with_id is None:
+            self.with_id = "id" in self.mapped.named or "id" in names
+        return self.with_id
+
+    def example(self, place: str, row: Mapping[str, Any]) -> Example:
+        """The example of the next row."""
+        mapped = self.mapped
+        ((source_name, get_source),), references = mapped.gets["source"], mapped.gets["references"]
+        source_named, references_named = "source" in mapped.named, "references" in mapped.named
+        id_ = self._id(place, row)
+        source = row[source_name] if source_name in row else get_source(row, place) if source_named else None
+        reference_texts: list[str] = []
+        for name, get in references:
+            value = row[name] if name in row else get(row, place) if references_named else None
+            if self.skip_blank and value == "":
+                continue
+            for item in value if isinstance(value, list | tuple) else (value,):
+                if item is not None:
+                    reference_texts.append(files.text(item, place, name))
+        if not self._checked.issuperset(row):
+            files.check_width(row, place)
+            self._checked.update(files.text(key, place, key) for key in row)
+        metadata = mapped.metadata(row, place)
+        if self.cluster is not None:
+            unit = _cluster(row, place, self.cluster)
+            metadata.setdefault(self.cluster, unit)
+        text = None if source is None else files.text(source, place, source_name)
+        return Example(id_, text, tuple(reference_texts), metadata)
+
+    def _id(self, place: str, row: Mapping[str, Any]) -> str:
+        self.number += 1
+        if not self.start(row):
+            if "id" in row:
+                raise HarnessError(
+                    f"{place} has an 'id', and the rows before it have none; expected one in all rows, or in none"
+                )
+            return str(self.number)
+        ((name, get),) = self.mapped.gets["id"]
+        id_ = files.identifier(row[name] if name in row else get(row, place), place, name)
+        if not self.ids.add(id_):
+            first = _first_place(self._again, self.number - 1, id_, partial(_identifier, get, name))
+            if first is not None:
+                raise HarnessError(f"{place} has the id {id_!r}, already used in {first}; expected unique ids")
+        return id_
+
+
 def examples_of(
     rows: Callable[[], Iterable[files.Row]],
     columns: Mapping[str, Any] | None,
     cluster: str | None,
     blank_is_absent: bool = False,
 ) -> Iterator[Example]:
-    """Examples from rows, which can be read again. Ids are the row numbers where no row has an id.
-
-    `blank_is_absent`: with several reference columns, an empty cell is not a reference (CSV knows no null).
-    """
-    mapped = Columns(columns)
-    ((id_name, get_id),), ((source_name, get_source),), references = (mapped.gets[field] for field in FIELDS)
-    source_named, references_named = "source" in mapped.named, "references" in mapped.named
-    skip_blank = blank_is_absent and len(references) > 1
-    with_id: bool | None = None
-    checked: set[str] = set()
-    ids = Ids()
-    for number, (place, row) in enumerate(rows(), start=1):
-        if with_id is None:
-            with_id = "id" in mapped.named or "id" in row
-        if with_id:
-            id_ = files.identifier(row[id_name] if id_name in row else get_id(row, place), place, id_name)
-            if not ids.add(id_):
-                first = _first_place(rows, number - 1, id_, partial(_identifier, get_id, id_name))
-                if first is not None:
-                    raise HarnessError(f"{place} has the id {id_!r}, already used in {first}; expected unique ids")
-        elif "id" in row:
-            raise HarnessError(
-                f"{place} has an 'id', and the rows before it have none; expected one in all rows, or in none"
-            )
-        else:
-            id_ = str(number)
-        source = row[source_name] if source_name in row else get_source(row, place) if source_named else None
-        reference_texts: list[str] = []
-        for name, get in references:
-            value = row[name] if name in row else get(row, place) if references_named else None
-            if skip_blank and value == "":
-                continue
-            for item in value if isinstance(value, list | tuple) else (value,):
-                if item is not None:
-                    reference_texts.append(files.text(item, place, name))
-        if not checked.issuperset(row):
-            files.check_width(row, place)
-            checked.update(files.text(key, place, key) for key in row)
-        metadata = mapped.metadata(row, place)
-        if cluster is not None:
-            unit = _cluster(row, place, cluster)
-            metadata.setdefault(cluster, unit)
-        text = None if source is None else files.text(source, place, source_name)
-        yield Example(id_, text, tuple(reference_texts), metadata)
+    """Examples from rows, which can be read again, one by one."""
+    reader = Reader(rows, columns, cluster, blank_is_absent)
+    for place, row in rows():
+        yield reader.example(place, row)
 
 
 def _identifier(get: Get, name: str, row: Mapping[str, Any], place: str) -> str:
@@ -134,7 +166,7 @@ def _cluster(row: Mapping[str, Any], place: str, name: str) -> Any:
     value = _lookup(row, place, name, f" (dataset.cluster={name})")
     if value is None:
         raise HarnessError(f"{place}: '{name}' is null; expected the cluster of the example (dataset.cluster)")
-    return _clean(value, place, name)
+    return clean(value, place, name)
 
 
 # ---------------------------------------------------------------- ids
@@ -144,17 +176,13 @@ class Ids:
     """The ids so far, as 64-bit hashes in an open-addressing table: 12 to 24 bytes an id, whatever its length."""
 
     def __init__(self) -> None:
-        self._count, self._slots = 0, BLOCK
+        self._count, self._slots = 0, SLOTS
         self._table = np.zeros(self._slots, np.int64).data
 
     def add(self, id_: str) -> bool:
         """Adds an id; False where an id of this hash is there: almost surely the same, which the caller looks up."""
-        if self._count * 3 >= self._slots * 2:
-            self._grow()
-        return self._put(hash(id_) or 1)
-
-    def _put(self, key: int) -> bool:
-        table, mask = self._table, self._slots - 1
+        self._make_room(1)
+        key, table, mask = hash(id_) or 1, self._table, self._slots - 1
         slot = key & mask
         while held := table[slot]:
             if held == key:
@@ -164,19 +192,49 @@ class Ids:
         self._count += 1
         return True
 
-    def _grow(self) -> None:
+    def add_all(self, ids: Iterable[str]) -> bool:
+        """Adds many; False, and none is added, where two of them, or one and an earlier one, have the same hash."""
+        keys = np.fromiter(map(hash, ids), np.int64)
+        keys[keys == 0] = 1
+        ordered = np.sort(keys)
+        if (ordered[1:] == ordered[:-1]).any() or self._any_held(keys):
+            return False
+        self._make_room(len(keys))
+        self._put(keys)
+        return True
+
+    def _any_held(self, keys: NDArray[np.int64]) -> bool:
+        table, mask = np.asarray(self._table), self._slots - 1
+        slots = keys & mask
+        while len(keys):
+            held = table[slots]
+            if (held == keys).any():
+                return True
+            others = held != 0
+            keys, slots = keys[others], (slots[others] + 1) & mask
+        return False
+
+    def _put(self, keys: NDArray[np.int64]) -> None:
+        """Adds keys that differ from each other and from all that are there."""
+        table, mask = np.asarray(self._table), self._slots - 1
+        self._count += len(keys)
+        slots = keys & mask
+        while len(keys):
+            free = table[slots] == 0
+            table[slots[free]] = keys[free]  # of several with one slot the last stays
+            displaced = table[slots] != keys
+            keys, slots = keys[displaced], (slots[displaced] + 1) & mask
+
+    def _make_room(self, more: int) -> None:
+        if (self._count + more) * 3 <= self._slots * 2:
+            return
         old = np.asarray(self._table)
-        table = np.zeros(2 * self._slots, np.int64)
-        self._table, self._slots, self._count = table.data, len(table), 0
-        for block in np.split(old, len(old) // BLOCK):
-            keys = block[block != 0]
-            home = keys & (self._slots - 1)
-            free = table[home] == 0
-            table[home[free]] = keys[free]  # of several with one home the last stays
-            displaced = table[home] != keys
-            self._count += len(keys) - int(displaced.sum())
-            for key in keys[displaced].tolist():
-                self._put(key)
+        while (self._count + more) * 3 > self._slots * 2:
+            self._slots *= 2
+        self._table, self._count = np.zeros(self._slots, np.int64).data, 0
+        for start in range(0, len(old), MOVED):
+            block = old[start : start + MOVED]
+            self._put(block[block != 0])
 
 
 def _first_place(
@@ -253,14 +311,14 @@ def _mentioned(names: Iterable[str]) -> set[str]:
 # ---------------------------------------------------------------- metadata
 
 
-def _clean(value: Any, place: str, field: str) -> Any:
+def clean(value: Any, place: str, field: str) -> Any:
     """Metadata is kept as it is; its strings must be storable too."""
     if isinstance(value, str):
         return files.text(value, place, field)
     if isinstance(value, Mapping):
-        return {k: _clean(v, place, f"{field}.{k}") for k, v in value.items()}
+        return {k: clean(v, place, f"{field}.{k}") for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(v, place, field) for v in value]
+        return [clean(v, place, field) for v in value]
     return value
 
 

@@ -57,9 +57,8 @@ class Texts(Sequence[str | None]):
             present = np.fromiter((text is not None for text in strings), np.bool_, len(strings))
             strings = [text or "" for text in strings]
         joined = "".join(strings).encode()  # type: ignore[arg-type]  # no None is left
-        if len(joined) == sum(map(len, strings)):  # type: ignore[arg-type]
-            lengths = np.fromiter(map(len, strings), np.int64, len(strings))  # type: ignore[arg-type]
-        else:
+        lengths = np.fromiter(map(len, strings), np.int64, len(strings))  # type: ignore[arg-type]
+        if len(joined) != lengths.sum():
             lengths = np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings))  # type: ignore[union-attr]
         return cls._laid_out(pa.py_buffer(joined), starts_of(lengths), bitmap(present))
 

@@ -18,7 +18,7 @@ from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.intervals import scores
 from harness.stats.options import Options
 from harness.stats.tally import Tally
-from harness.types import Array, Batch, Example, HarnessError, Score, Signature, Statistics
+from harness.types import Array, Batch, Example, Examples, HarnessError, Score, Signature, Statistics
 from tests.stats.test_resampling import Median
 
 SIGNATURE = Signature({}, {})
