@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.run.answers import Answered, Answers
 from harness.run.job import Job
@@ -52,7 +52,10 @@ class InFolder:
 
     def __init__(self, writer: Writer, scorer: Scorer, answers: Answers, job: Job) -> None:
         """Rows that an earlier run has, of this folder or of the one that is scored again, are reused."""
-        self.reusable = {**(stored_rows(job.source) if job.source else {}), **stored_rows(job.folder)}
+        self.reusable: Mapping[str, StoredRows] = {
+            **(stored_rows(job.source) if job.source else {}),
+            **stored_rows(job.folder),
+        }
         self._writer, self._scorer, self._layout = writer, scorer, answers.layout
         self._head = {
             name: described(metric, scorer.signatures[name], scorer.key(name, answers), job.specs[name])
