@@ -94,7 +94,7 @@ class BertScore(Metric):
         layers = [f"bertscore.layer{i}" for i in range(number)]
         self._triples = [name + part for name in ("bertscore", *layers) for part in PARTS]
         self.score_names = (*self._triples, "bertscore.truncated")
-        self.columns = (*self._triples, "truncated", "count")
+        self.columns, self.counted = (*self._triples, "truncated", "count"), ("count",)
 
     @classmethod
     def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> BertScore:

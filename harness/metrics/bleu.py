@@ -72,6 +72,7 @@ class Bleu(Metric):
             "ref_len",
             *(f"{count}{n}" for count in ("correct", "total", "reference") for n in orders),
         )
+        self.counted = self.columns
         ngrams = (f"bleu.{letter}{n}" for letter in "pr" for n in orders)
         self.score_names = ("bleu", *ngrams, "bleu.bp", "bleu.ratio", "bleu.sys_len", "bleu.ref_len")
 

@@ -55,6 +55,7 @@ class Chrf(Metric):
             f"{kind}{n}" for kind, order in (("char", char_order), ("word", word_order)) for n in range(1, order + 1)
         ]
         self.columns = tuple(f"{count}_{kind}" for kind in kinds for count in ("output", "reference", "match"))
+        self.counted = self.columns
         self.score_names = (self.name,)
 
     def statistics(self, batch: Batch) -> Array:

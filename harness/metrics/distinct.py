@@ -47,6 +47,7 @@ class Distinct(Metric):
             raise HarnessError(f"metrics.distinct.orders={list(orders)}; expected different numbers, 1 to 100")
         self.orders, self.tokenize, self.lowercase = tuple(orders), tokenize, lowercase
         self.columns = tuple(f"{what}{n}" for n in self.orders for what in ("distinct", "total"))
+        self.counted = self.columns
         self.lists = tuple(f"ngrams{n}" for n in self.orders)
         self.score_names = tuple(f"distinct{n}" for n in self.orders)
 

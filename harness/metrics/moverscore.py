@@ -58,7 +58,7 @@ class MoverScore(Metric):
     title = "MoverScore"
     reads = ("outputs", "references")
     averaged = True
-    columns = ("moverscore", "count")
+    columns, counted = ("moverscore", "count"), ("count",)
     score_names = ("moverscore",)
     plain = (
         "layers", "n_gram", "idf", "remove_subwords", "references", "compat", "max_length", "batch_tokens", "device",

@@ -75,6 +75,7 @@ class Perplexity(Metric):
         self.needs_references = "references" in self.of
         parts = ["", *(f"{kind}_" for kind in self.of[1:])]
         self.columns = tuple(part + column for part in parts for column in ("nll", "tokens", "bytes"))
+        self.counted = tuple(part + column for part in parts for column in ("tokens", "bytes"))
         self.score_names = ("perplexity", "perplexity.bits_per_byte")
         for kind in self.of[1:]:  # a yardstick is not a headline score: it is the same for every system
             self.score_names += (f"perplexity.{kind}", f"perplexity.{kind}_bits_per_byte")

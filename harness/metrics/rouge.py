@@ -88,7 +88,7 @@ class Rouge(Metric):
         else:
             raise HarnessError(f"metrics.rouge.compat={compat}; expected rouge_score or rouge155")
         self.score_names = tuple(type_ + part for type_ in self.types for part in PARTS)
-        self.columns = (*self.score_names, "count")
+        self.columns, self.counted = (*self.score_names, "count"), ("count",)
 
     def _check_own(self) -> None:
         chosen = [option for option, value in self._perl.items() if value is not None]

@@ -71,7 +71,7 @@ class _Squad(Metric):
 class ExactMatch(_Squad):
     name = "exact_match"
     title = "Exact match"
-    columns = ("exact_match", "count")
+    columns, counted = ("exact_match", "count"), ("count",)
     score_names = ("exact_match",)
 
     def _prepare(self, text: str) -> str:
@@ -84,7 +84,7 @@ class ExactMatch(_Squad):
 class TokenF1(_Squad):
     name = "token_f1"
     title = "Token F1"
-    columns = ("token_f1", "count")
+    columns, counted = ("token_f1", "count"), ("count",)
     score_names = ("token_f1",)
 
     def _prepare(self, text: str) -> Counter[str]:

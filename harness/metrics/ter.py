@@ -37,6 +37,7 @@ class Ter(Metric):
     reads = ("outputs", "references")
     threads = True
     columns = ("edits", "ref_len")
+    counted = ("edits",)
     score_names = ("ter",)
     higher_is_better = False
     plain = ("normalized", "no_punct", "asian_support", "case_sensitive")

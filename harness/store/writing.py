@@ -75,7 +75,8 @@ class _File:
         import pyarrow as pa
 
         try:
-            fitting = table.cast(self.schema)
+            # a cast that changes nothing would still load all of Arrow's functions
+            fitting = table if table.schema.equals(self.schema) else table.cast(self.schema)
         except pa.ArrowInvalid:
             if table.num_rows < 2:
                 raise
