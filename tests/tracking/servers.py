@@ -58,9 +58,20 @@ def served(port: int, folder: Path, *arguments: str) -> Iterator[str]:
             time.sleep(0.2)
         yield uri
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # asked nicely, it takes ten seconds
+        for each in (*_descendants(process.pid), process.pid):  # `harness ui` has MLflow in a session of its own
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)  # asked nicely, it takes ten seconds
         process.wait()
+
+
+def _descendants(process: int) -> list[int]:
+    """What a process has started, and what that has."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    children = [child for child, parent in parents.items() if parent == process]
+    return [*children, *(other for child in children for other in _descendants(child))]
 
 
 def _program(name: str) -> str | None:
