@@ -19,6 +19,7 @@ import numpy as np
 
 from harness.metrics import columns
 from harness.metrics.columns import Chunk
+from harness.metrics.means import by_parts
 from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
 from harness.types import Array, Batch, HarnessError, Metric, check_choice
 
@@ -97,52 +98,59 @@ class Bleu(Metric):
 
     def score_examples(self, rows: Array) -> Array:
         """Sentence BLEU: effective order, as sacreBLEU's `sentence_bleu`."""
-        parts = [self._score(rows[i : i + 4096], True) for i in range(0, len(rows), 4096)]  # as much as a cache holds
-        return np.concatenate(parts) if len(parts) > 1 else self._score(rows, True)
+        return by_parts(lambda part: self._score(part, True), rows)
 
     def _score(self, sums: Array, effective: bool) -> Array:
         """(..., k) to (..., s); the same steps as sacreBLEU's compute_bleu, on all rows at once."""
         order = self.order
-        sys_len, ref_len = sums[..., 0], sums[..., 1]
-        matched = sums[..., 2 : 2 + order]
-        correct, total = matched.copy(), sums[..., 2 + order : 2 + 2 * order].copy()
-        if self.smooth_method == "add-k":
-            correct[..., 1:] += self.smooth_value or 0.0
-            total[..., 1:] += self.smooth_value or 0.0
+        sys_len, ref_len, *counts = np.ascontiguousarray(np.moveaxis(sums, -1, 0))  # a column at a time
+        matched, total, wanted = counts[:order], counts[order : 2 * order], counts[2 * order :]
+        added = (self.smooth_value or 0.0) if self.smooth_method == "add-k" else None
+        scores = np.empty((*np.shape(sums)[:-1], len(self.score_names)))
         with np.errstate(divide="ignore", invalid="ignore"):
             penalty = np.where(sys_len < ref_len, np.exp(1 - ref_len / sys_len), 1.0)
-            precisions = np.zeros_like(correct)
-            alive = (matched > 0).any(-1)
+            alive = np.any([matches > 0 for matches in matched], axis=0)
             halving = np.ones_like(sys_len)
             length = np.full_like(sys_len, 0.0 if effective else order)
+            precisions = []
             for n in range(order):
-                alive = alive & (total[..., n] > 0)
+                correct, possible = matched[n], total[n]
+                if added is not None and n:
+                    correct, possible = correct + added, possible + added
+                alive = alive & (possible > 0)
                 length = np.where(alive, n + 1.0, length) if effective else length
-                hit = correct[..., n] > 0
+                hit = correct > 0
                 if self.smooth_method == "exp":
                     halving = np.where(alive & ~hit, halving * 2, halving)
-                    missed = 100.0 / (halving * total[..., n])
+                    missed = 100.0 / (halving * possible)
                 elif self.smooth_method == "floor":
-                    missed = 100.0 * np.float64(self.smooth_value or 0.0) / total[..., n]
+                    missed = 100.0 * np.float64(self.smooth_value or 0.0) / possible
                 else:
                     missed = np.zeros_like(sys_len)
-                precision = np.where(hit, 100.0 * correct[..., n] / total[..., n], missed)
-                precisions[..., n] = np.where(alive, precision, 0.0)
-            used = np.arange(order) < length[..., None]
-            if self.weights is None:
-                mean = np.where(used, np.log(precisions), 0.0).sum(-1) / length
-            else:  # NLTK's, of precisions from 0 to 1; orders that are left out leave their weight to the others
-                weights = np.array(self.weights)
-                logs = np.where(used & (weights > 0), weights * np.log(precisions / 100), 0.0).sum(-1)
-                left = np.where(used, weights, 0.0).sum(-1)
-                mean = np.where(left > 0, np.log(100) + logs * weights.sum() / left, -np.inf)
-            bleu = np.where(length > 0, penalty * np.exp(mean), 0.0)
+                precision = np.where(hit, 100.0 * correct / possible, missed)
+                precisions.append(np.where(alive, precision, 0.0))
+                recall = 100.0 * matched[n] / wanted[n]
+                scores[..., 1 + n] = precisions[n]
+                scores[..., 1 + order + n] = np.where(np.isnan(wanted[n]) | np.isfinite(recall), recall, 0.0)
+            scores[..., 0] = np.where(length > 0, penalty * np.exp(self._mean(precisions, length)), 0.0)
             ratio = np.where(ref_len > 0, sys_len / ref_len, 0.0)
-            recalls = 100.0 * matched / sums[..., 2 + 2 * order :]
-        recalls = np.where(np.isnan(sums[..., 2 + 2 * order :]) | np.isfinite(recalls), recalls, 0.0)
-        lengths = [np.stack([penalty, ratio, sys_len, ref_len], axis=-1)]
-        scores = np.concatenate([bleu[..., None], precisions, recalls, *lengths], axis=-1)
-        return np.where(np.isnan(sums[..., :1]), np.nan, scores)
+        for i, column in enumerate((penalty, ratio, sys_len, ref_len), start=1 + 2 * order):
+            scores[..., i] = column
+        scores[np.isnan(sums[..., 0])] = np.nan
+        return scores
+
+    def _mean(self, precisions: Sequence[Array], length: Array) -> Array:
+        """The mean logarithm of the precisions of the first `length` orders."""
+        if self.weights is None:
+            logs = [np.where(n < length, np.log(precision), 0.0) for n, precision in enumerate(precisions)]
+            # of up to seven numbers NumPy's sum is the plain one
+            summed = sum(logs[1:], logs[0]) if len(logs) < 8 else np.stack(logs, axis=-1).sum(-1)
+            return np.asarray(summed / length)
+        # NLTK's, of precisions from 0 to 1; orders that are left out leave their weight to the others
+        weights, used = np.array(self.weights), np.arange(self.order) < length[..., None]
+        logs = np.where(used & (weights > 0), weights * np.log(np.stack(precisions, axis=-1) / 100), 0.0).sum(-1)
+        left = np.where(used, weights, 0.0).sum(-1)
+        return np.where(left > 0, np.log(100) + logs * weights.sum() / left, -np.inf)
 
     def digits_of(self, score: str) -> int:
         return 4 if score in ("bleu.bp", "bleu.ratio") else super().digits_of(score)  # of 1, where BLEU is of 100

@@ -18,6 +18,7 @@ import numpy as np
 
 from harness.metrics import columns
 from harness.metrics.columns import Chunk
+from harness.metrics.means import by_parts
 from harness.metrics.tokenizers import chrf_words, lowered, white_space
 from harness.types import Array, Batch, HarnessError, Metric
 
@@ -104,6 +105,9 @@ class Chrf(Metric):
                 average = (1 + factor) * precision * recall / (factor * precision + recall)
                 scores = np.where(precision + recall > 0, 100 * average, 0)
         return np.where(np.isnan(sums[..., 0]), np.nan, scores)[..., None]
+
+    def score_examples(self, rows: Array) -> Array:
+        return by_parts(self.score, rows)
 
     def definition(self) -> dict[str, str]:
         beta = {} if self.beta == 2 else {"beta": str(self.beta)}

@@ -13,12 +13,12 @@ the chunk and the rows.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,53 +198,74 @@ def best(values: Array, first: Integers) -> Integers:
 def tokenized(texts: Sequence[str | None], table: Table, stemmed: bool = False) -> Tokens:
     """The tokens of texts, numbered in the order in which they appear; `stemmed` by Porter's rules, for words of small
     ASCII letters and digits."""
+    with _Scratch.borrowed() as scratch:
+        return _tokenized(texts, table, stemmed, scratch)
+
+
+def _tokenized(texts: Sequence[str | None], table: Table, stemmed: bool, scratch: _Scratch) -> Tokens:
     from harness.metrics import kernels
 
     data, offsets = arrow.utf8(texts)
     size = int(offsets[-1] - offsets[0]) + len(texts) + 1
-    codes, low = np.empty(size, np.int32), _scratch("low", size + kernels.SHORT, np.uint8)
-    points, kinds = _scratch("points", size, np.int32), _scratch("kinds", size, np.uint8)
+    codes, low = np.empty(size, np.int32), scratch.empty("low", size + kernels.SHORT, np.uint8)
+    points, kinds = scratch.empty("points", size, np.int32), scratch.empty("kinds", size, np.uint8)
     bounds, starts = np.empty((2, len(texts) + 1), np.int64), np.empty(len(texts) + 1, np.int64)
     kernels.decode(data, offsets, table.classes, table.fold, False, codes, low, kinds, points, bounds)
-    firsts, lengths = _scratch("firsts", size, np.int32), _scratch("lengths", size, np.int32)
+    firsts, lengths = scratch.empty("firsts", size, np.int32), scratch.empty("lengths", size, np.int32)
     kernels.split(kinds, points, bounds, table.padded, table.edges, firsts, lengths, starts)
     count = int(starts[-1])
-    ids, words, sizes = _numbered(codes, low, firsts[:count], lengths[:count])
+    ids, words, sizes = _numbered(codes, low, firsts[:count], lengths[:count], scratch)
     if stemmed:  # the vocabulary, not the text
         kernels.stem(codes, low, words, sizes, kernels.RULES, kernels.IRREGULAR)
-        stems, words, sizes = _numbered(codes, low, words, sizes)
+        stems, words, sizes = _numbered(codes, low, words, sizes, scratch)
         ids = stems[ids]
     return Tokens(ids, starts, len(words), lambda: _spelling(codes, words, np.abs(sizes)))
 
 
-def _numbered(codes: Integers, low: Integers, firsts: Integers, lengths: Integers) -> tuple[Integers, ...]:
+def _numbered(
+    codes: Integers, low: Integers, firsts: Integers, lengths: Integers, scratch: _Scratch
+) -> tuple[Integers, Integers, Integers]:
     """(the id of each token, where the token of each id begins, its length): see `kernels.number`."""
     from harness.metrics import kernels
 
     count = len(firsts)
     ids, words, sizes = (np.empty(count, np.int32) for _ in range(3))
-    slots, keys = _zeros("slots", power(2 * count), np.int32), _scratch("keys", count, np.int64)
+    slots, keys = scratch.zeros("slots", power(2 * count), np.int32), scratch.empty("keys", count, np.int64)
     known = kernels.number(codes, low, firsts, lengths, ids, slots, keys, words, sizes)
     return ids, words[:known], sizes[:known]
 
 
-_KEPT = threading.local()
+class _Scratch:
+    """Arrays for the moment, from the last time where those are large enough: new memory costs as much as a kernel."""
 
+    spare: ClassVar[list[_Scratch]] = []
+    """Those that no thread is using."""
 
-def _scratch(name: str, size: int, dtype: type) -> NDArray[Any]:
-    """An array for the moment, from the last time if that is large enough: new memory costs as much as a kernel."""
-    kept = getattr(_KEPT, name, None)
-    if kept is None or len(kept) < size:
-        kept = np.empty(size, dtype)
-        if size <= 4 * CHARACTERS:
-            setattr(_KEPT, name, kept)
-    return kept[:size]
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
 
+    @classmethod
+    @contextmanager
+    def borrowed(cls) -> Iterator[_Scratch]:
+        try:
+            scratch = cls.spare.pop()
+        except IndexError:
+            scratch = cls()
+        yield scratch
+        cls.spare.append(scratch)
 
-def _zeros(name: str, size: int, dtype: type) -> NDArray[Any]:
-    zeros = _scratch(name, size, dtype)
-    zeros.fill(0)
-    return zeros
+    def empty(self, name: str, size: int, dtype: type) -> NDArray[Any]:
+        array = self.arrays.get(name)
+        if array is None or len(array) < size:
+            array = np.empty(size, dtype)
+            if size <= 4 * CHARACTERS:
+                self.arrays[name] = array
+        return array[:size]
+
+    def zeros(self, name: str, size: int, dtype: type) -> NDArray[Any]:
+        array = self.empty(name, size, dtype)
+        array.fill(0)
+        return array
 
 
 def _spelling(codes: Integers, words: Integers, sizes: Integers) -> list[str]:
@@ -293,8 +314,8 @@ def overlap(
     most = int(wanted.max())
     table, scratch = np.empty(power(2 * most), np.int64), np.empty((7, most + 24), np.int64)
     grams = np.empty(int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()), np.int64)
-    values = np.zeros((0, 0)) if weights is None else weights
-    kernels.overlap(tokens.ids, tokens.starts, outputs, first, values, table, scratch, grams, matches, totals)
+    values, words = np.zeros((0, 0)) if weights is None else weights, np.zeros(tokens.size + 1, np.int64)
+    kernels.overlap(tokens.ids, tokens.starts, outputs, first, values, words, table, scratch, grams, matches, totals)
     return matches, totals
 
 

@@ -1,4 +1,4 @@
-"""The two formulas that many metrics share: a mean over examples, and the harmonic mean of precision and recall.
+"""What many metrics share: a mean over examples, the harmonic mean of precision and recall, and scores of many rows.
 
 >>> means(np.array([1.5, 0.5, 2.0])).tolist()
 [0.75, 0.25]
@@ -8,9 +8,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from harness.types import Array
+
+PART = 16384
+"""Rows whose columns a processor's cache holds."""
 
 
 def means(sums: Array) -> Array:
@@ -23,3 +28,10 @@ def harmonic(precision: Array, recall: Array) -> Array:
     """F1, 0 where both are 0."""
     total = precision + recall
     return np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)
+
+
+def by_parts(score: Callable[[Array], Array], rows: Array) -> Array:
+    """`score` (n, s) of rows (n, k), a part at a time, so that what it computes on the way stays in the cache."""
+    if len(rows) <= PART:
+        return score(rows)
+    return np.concatenate([score(rows[i : i + PART]) for i in range(0, len(rows), PART)])

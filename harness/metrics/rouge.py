@@ -138,7 +138,7 @@ class Rouge(Metric):
         return columns.rows(batch, len(self.columns), self._rows, self.advance)
 
     def _rows(self, chunk: Chunk) -> Array:
-        tokens = self._tokens(chunk.all)
+        tokens, lines = self._tokens_and_lines(chunk.all)
         ours, theirs = chunk.pairs
         produced, wanted = tokens.lengths[ours], tokens.lengths[theirs]
         orders = [int(type_[5:]) for type_ in self.types if type_[5:].isdigit()]
@@ -150,7 +150,7 @@ class Rouge(Metric):
             shorter = int(type_[5:]) - 1 if type_[5:].isdigit() else 0
             hits: Any = matches[:, shorter] if type_[5:].isdigit() else common
             if type_ == "rougeLsum":
-                hits = self._summary_level(chunk, common)
+                hits = _summary_level(chunk, common, lines)
             precision = hits / np.maximum(produced - shorter, 1)
             recall = hits / np.maximum(wanted - shorter, 1)
             parts.append(np.column_stack([harmonic(precision, recall), precision, recall]))
@@ -159,20 +159,17 @@ class Rouge(Metric):
         picked = scores[chosen, np.arange(len(self.types))]
         return np.column_stack([picked.reshape(len(chunk), -1), np.ones(len(chunk))])
 
-    def _summary_level(self, chunk: Chunk, common: Integers) -> Integers:
-        """Hits of ROUGE-Lsum; of texts of one line they are those of ROUGE-L."""
-        split = columns.lines(chunk.all)
+    def _tokens_and_lines(self, texts: Texts) -> tuple[Tokens, tuple[Tokens, Integers] | None]:
+        """(the tokens of texts, those of their lines and (n, 2) which lines are a text's), None where lines do not
+        matter."""
+        split = columns.lines(texts) if "rougeLsum" in self.types else None
         if split is None:
-            return common
-        lines, ends = split
-        ours, theirs = chunk.pairs
-        several = np.flatnonzero((np.diff(ends)[ours, 0] > 1) | (np.diff(ends)[theirs, 0] > 1))
-        if not len(several):
-            return common
-        tokens = self._tokens(lines)
-        hits = common.copy()
-        hits[several] = columns.union_lcs(tokens, ends[ours[several]], ends[theirs[several]])
-        return hits
+            return self._tokens(texts), None
+        lines, ends = self._tokens(split[0]), split[1]
+        if self.tokenizer != "rouge_score":
+            return self._tokens(texts), (lines, ends)
+        starts = lines.starts[np.append(ends[:, 0], ends[-1:, 1])]  # no word of rouge-score's goes across lines
+        return Tokens(lines.ids, starts, lines.size, lines.vocabulary), (lines, ends)
 
     def _tokens(self, texts: Texts) -> Tokens:
         if self.tokenizer != "rouge_score":
@@ -232,6 +229,20 @@ class Rouge(Metric):
             return {"version": "1.5.5"}
         package = {"rouge_score": "nltk" if self.stemmer else None, "unicode": "regex"}.get(self.tokenizer, "sacrebleu")
         return {**({package: version(package)} if package else {}), "version": "0.1.2"}
+
+
+def _summary_level(chunk: Chunk, common: Integers, lines: tuple[Tokens, Integers] | None) -> Integers:
+    """Hits of ROUGE-Lsum; of texts of one line they are those of ROUGE-L."""
+    if lines is None:
+        return common
+    tokens, ends = lines
+    ours, theirs = chunk.pairs
+    several = np.flatnonzero((np.diff(ends)[ours, 0] > 1) | (np.diff(ends)[theirs, 0] > 1))
+    if not len(several):
+        return common
+    hits = common.copy()
+    hits[several] = columns.union_lcs(tokens, ends[ours[several]], ends[theirs[several]])
+    return hits
 
 
 def _warn_of_other_alphabets(references: Sequence[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from harness.compiled import compiled
 from harness.metrics.kernels.tokens import SHORT
 
+NINE = ord("9")
 E, LETTER_I, L, S, T, W, X, Y, Z = b"eilstwxyz"
 VOWEL = np.array([chr(c) in "aeiou" for c in range(256)])
 
@@ -51,8 +52,8 @@ def stem(codes, low, words, sizes, rules, irregular):
     w = 0
     while w < len(words):
         size = sizes[w] if sizes[w] > 0 else -sizes[w]
-        if size > 3:
-            base = words[w]
+        base = words[w] + 0
+        if size > 3 and low[base + size - 1] > NINE:  # no rule has an ending with a digit
             size = _stemmed(low, base, size, rules, irregular)
             i = base
             while i < base + size:

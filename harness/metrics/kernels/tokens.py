@@ -166,11 +166,9 @@ def split(kinds, points, bounds, padded, edges, firsts, lengths, starts):
                 at += ONE
             length = np.int64(at - first)
             if edges and length > 1:
-                cut = length + 0
-                if kinds[at - ONE] & EDGE:
-                    cut -= 1
-                elif kinds[first] & EDGE:
-                    cut = 1
+                cut = length - (kinds[at - ONE] & EDGE > 0)
+                if cut == length and kinds[first] & EDGE:
+                    cut = np.int64(1)
                 if cut < length:
                     firsts[made] = first
                     lengths[made] = -cut if cut > SHORT or seen & WIDE else cut
