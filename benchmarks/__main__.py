@@ -9,7 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import generation, lexical, listing, neural, reading, report, resampling, resume, serving, tracking
+from benchmarks import (
+    generation,
+    lexical,
+    listing,
+    neural,
+    reading,
+    report,
+    resampling,
+    resume,
+    serving,
+    tracking,
+    whole,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -34,10 +46,11 @@ def main(chosen: list[str]) -> None:
 $ make bench
 ```
 
-Written by it on {machine}; the peer runs in the same process on the same data.
+Written by it on {machine}; the peer runs beside it on the same data.
 Machines are noisy: read ratios, not seconds.
 """
     tables: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+        "whole": ("The whole command", whole.tables),
         "lexical": ("Lexical metrics", lexical.tables),
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
