@@ -86,18 +86,18 @@ def in_growing_lists(items: Iterable[T]) -> Iterator[tuple[list[T], Exception | 
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]] | None:
-    """A column for each field that any of the rows has; None where that would be mostly holes.
+    """A column for each field that any of the rows has; None where none has any, or they would be mostly holes.
 
     >>> columns_of([{"a": 1}, {"a": 2, "b": None}])
     {'a': [1, 2], 'b': [ABSENT, None]}
     """
     if len(set(map(len, rows))) == 1:
         try:
-            return {field: [row[field] for row in rows] for field in rows[0]}
+            return {field: [row[field] for row in rows] for field in rows[0]} or None
         except KeyError:
             pass
     fields = dict.fromkeys(chain.from_iterable(rows))
-    if len(fields) * len(rows) > MOST_CELLS:
+    if not fields or len(fields) * len(rows) > MOST_CELLS:
         return None
     return {field: [row.get(field, ABSENT) for row in rows] for field in fields}
 
@@ -192,7 +192,7 @@ def _parsed_alike(lines: list[bytes]) -> dict[str, list[Any]]:
         if set(map(type, rows)) != {dict}:
             raise ValueError("not an object")
         columns = columns or {field: [] for field in rows[0]}
-        if set(map(len, rows)) != {len(columns)}:
+        if not columns or set(map(len, rows)) != {len(columns)}:
             raise KeyError("another number of fields")
         for field, column in columns.items():
             column += [row[field] for row in rows]
@@ -287,8 +287,9 @@ class _Texts:
             self.size += len(piece)
             if b"\0" in piece:
                 raise ValueError("a NUL character")
-            text = piece.decode().replace("\r\n", "\n")
-            yield text if text.endswith("\n") else text.removesuffix("\r") + "\n"
+            if b"\r" in piece:
+                piece = piece.replace(b"\r\n", b"\n")
+            yield (piece if piece.endswith(b"\n") else piece.removesuffix(b"\r") + b"\n").decode()
 
 
 # ---------------------------------------------------------------- Parquet

@@ -97,6 +97,7 @@ LINES = st.sampled_from(
 @given(tables(), st.lists(st.tuples(st.integers(0, 9), LINES), max_size=2), st.integers(1, 20), OPTIONS, st.booleans())
 @example([], [(0, '{"id": "x"}{"id":'), (1, '"y"}')], 20, {}, True)
 @example([], [(0, '{"id": "x"}{"id":'), (1, '"y"}')], 20, {}, False)
+@example([{}, {}, {"source": "", "references": [""]}], [], 20, {}, True)
 def test_json_lines(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[dict[str, Any]],
@@ -291,6 +292,21 @@ def test_rows_with_different_fields_and_blank_lines_are_good(tmp_path: Path) -> 
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row) + "\n" for row in rows))
     examples = list(FileDataset(str(tmp_path / "a.jsonl")).examples())
     assert [e.metadata for e in examples] == [{"a": None}, {"b": [1]}, {}]
+
+
+def test_rows_with_fields_of_their_own_take_memory_for_what_they_hold(tmp_path: Path) -> None:
+    """Ten thousand fields in ten thousand rows are a hundred million cells, of which all but ten thousand are empty."""
+    n = 10_000
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"id": {i}, "field {i}": {i}}}\n' for i in range(n)))
+    code = (
+        "import sys\nfrom harness.datasets.file import FileDataset\n"
+        "blocks = FileDataset(sys.argv[1]).blocks()\n"
+        "cells = [(len(block), len(block) * len(block.metadata)) for block in blocks]\n"
+        "print(sum(rows for rows, _ in cells), max(most for _, most in cells))"
+    )
+    rows, cells = map(int, bounded.run(code, str(tmp_path / "a.jsonl"), memory=2 * bounded.GIB).split())
+    assert rows == n
+    assert cells <= parts.MOST_CELLS
 
 
 def test_pandas_is_not_imported(tmp_path: Path) -> None:
