@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from harness.inputs import files
-from harness.inputs.rows import Columns, examples_of
-from harness.types import Dataset, Example, HarnessError
+from harness.inputs.blocks import examples_in_parts
+from harness.inputs.parts import Part, in_one, parts_of
+from harness.inputs.rows import Columns, Reader
+from harness.types import Dataset, Example, Examples, HarnessError
 
+AT_ONCE = 1024
+"""Rows that are taken from a table together."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -39,12 +45,56 @@ class HuggingFaceDataset(Dataset):
         self._about: dict[str, str] = {}
 
     def examples(self) -> Iterator[Example]:
-        return examples_of(self._rows, self.columns, self.cluster)
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[Examples]:
+        yield from examples_in_parts(self._parts(), Reader(self._rows, self.columns, self.cluster))
 
     def about(self) -> Mapping[str, str]:
         return self._about
 
+    def _parts(self) -> Iterator[Part]:
+        loaded = self._loaded()
+        if self.streaming or not _plain(loaded.features):
+            yield from parts_of(self._rows_of(loaded))
+            return
+        tables, before = iter(loaded.with_format("arrow").iter(AT_ONCE)), 0
+        while True:
+            try:
+                table = next(tables)
+            except StopIteration:
+                return
+            except Exception:  # a file in the middle: reading on row by row says after which row
+                yield Part(None, partial(self._rows_of, loaded, before))
+                return
+            columns = dict(zip(table.column_names, (in_one(column) for column in table.columns), strict=True))
+            last = before + table.num_rows
+            yield Part(columns, partial(self._rows_of, loaded, before, last))
+            before = last
+
     def _rows(self) -> Iterator[files.Row]:
+        return self._rows_of(self._loaded())
+
+    def _rows_of(self, loaded: Any, before: int = 0, last: int | None = None) -> Iterator[files.Row]:
+        """All rows, or those from one to another."""
+        if before or last is not None:
+            loaded = loaded.select(range(before, len(loaded) if last is None else last))
+        number = before
+        rows = iter(loaded)
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except Exception as error:  # a file in the middle, a connection
+                raise HarnessError(
+                    f"{self.path} [{self.split}] cannot be read after row {number}: {str(error).strip()}"
+                ) from error
+            number += 1
+            yield f"{self.path} [{self.split}] row {number}", dict(row)
+
+    def _loaded(self) -> Any:
+        """The rows, opened; what pins them is known from now on."""
         try:
             import datasets
         except ImportError:
@@ -63,19 +113,7 @@ class HuggingFaceDataset(Dataset):
                 "expected a data set of the hub (while online), a folder of data files or one written by save_to_disk"
             ) from error
         self._about = _pins(sources, commit)
-        number = 0
-        rows = iter(loaded)
-        while True:
-            try:
-                row = next(rows)
-            except StopIteration:
-                return
-            except Exception as error:  # a file in the middle, a connection
-                raise HarnessError(
-                    f"{self.path} [{self.split}] cannot be read after row {number}: {str(error).strip()}"
-                ) from error
-            number += 1
-            yield f"{self.path} [{self.split}] row {number}", dict(row)
+        return loaded
 
     def _saved(self) -> tuple[Any, list[str], str | None]:
         """(rows, the files they come from, None)."""
@@ -104,6 +142,19 @@ class HuggingFaceDataset(Dataset):
         if COMMIT.fullmatch(self.revision or "") and commit != self.revision:  # offline, datasets takes what is cached
             raise ValueError(f"what is cached is of the revision {commit}, not dataset.revision={self.revision}")
         return loaded, [] if builder.repo_id else sources, commit
+
+
+def _plain(feature: Any) -> bool:
+    """Whether rows are what Arrow has: nothing is to be decoded, such as images."""
+    import datasets
+
+    if isinstance(feature, Mapping):
+        return all(map(_plain, feature.values()))
+    if isinstance(feature, list | tuple):
+        return all(map(_plain, feature))
+    if isinstance(feature, datasets.Value | datasets.ClassLabel | datasets.Translation):
+        return True
+    return hasattr(feature, "feature") and _plain(feature.feature)
 
 
 def _pins(sources: list[str], commit: str | None) -> dict[str, str]:

@@ -8,13 +8,13 @@ columns, goes through that module row by row: the same examples, and its message
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.inputs import files
-from harness.inputs.parts import Column, Part
+from harness.inputs.parts import MOST_CELLS, Column, Part, in_growing_lists
 from harness.inputs.rows import PLAIN, Reader, clean
 from harness.types import ABSENT, Example, Examples, HarnessError, TextLists, Texts, text_columns
 
@@ -40,18 +40,21 @@ def examples_in_parts(parts: Iterable[Part], reader: Reader) -> Iterator[Example
 
 
 def _one_by_one(part: Part, reader: Reader) -> Iterator[Examples]:
-    rows = iter(part.rows())
-    while True:
-        examples: list[Example] = []
-        try:
-            for place, row in islice(rows, text_columns.BLOCK):
-                examples.append(reader.example(place, row))
-        except BaseException:
-            if examples:
-                yield Examples.of(examples)
-            raise
-        if not examples:
-            return
+    examples = (reader.example(place, row) for place, row in part.rows())
+    for some, error in in_growing_lists(examples):
+        yield from _with_few_holes(some)
+        if error is not None:
+            raise error
+
+
+def _with_few_holes(examples: list[Example]) -> Iterator[Examples]:
+    """As columns: of fewer examples at a time where most of them have fields of their own."""
+    fields = {field for example in examples for field in example.metadata}
+    if len(fields) * len(examples) > MOST_CELLS and len(examples) > 1:
+        half = len(examples) // 2
+        yield from _with_few_holes(examples[:half])
+        yield from _with_few_holes(examples[half:])
+    elif examples:
         yield Examples.of(examples)
 
 
@@ -60,6 +63,8 @@ def _examples(columns: Mapping[str, Column], reader: Reader) -> Examples | None:
     if not columns:
         return None
     n = len(next(iter(columns.values())))
+    if not n:
+        return None
     mapped = reader.mapped
     names = {field: [name for name, _ in gets] for field, gets in mapped.gets.items()}
     for field in mapped.named:
@@ -217,10 +222,7 @@ def values(column: Column) -> Sequence[Any]:
                 return texts_of(column)
             except Odd:
                 pass
-        try:
-            column = column.to_pylist()
-        except (ValueError, OverflowError):
-            raise Odd from None
+        column = _python_values(column)
     kinds = set(map(type, column))
     if kinds == {str}:
         return texts_of(column)
@@ -282,3 +284,16 @@ def _arrow_lists(array: pa.Array) -> TextLists:
     if present.all():
         return TextLists(texts, np.arange(len(array) + 1))
     return TextLists(texts.taken(np.flatnonzero(present)), text_columns.starts_of(present))
+
+
+def _python_values(array: pa.Array) -> list[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_int64(array.type) and not array.null_count:
+        numbers: list[Any] = np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset).tolist()
+        return numbers
+    try:
+        values: list[Any] = array.to_pylist()
+    except (ValueError, OverflowError):
+        raise Odd from None
+    return values

@@ -5,9 +5,10 @@ A leaf, for every room: data sets and stored predictions come in the same format
 Text is UTF-8; a byte order mark and CRLF line ends are accepted and dropped. Lines end at "\\n" only, never at the
 other characters that `str.splitlines` honours (form feed, U+2028 …), which would shift line-aligned files.
 
-Every format but .json, which is one value, is read as a stream. JSON is parsed by orjson, and what that refuses once
-more by the standard library, which accepts more (NaN) and says more about what is wrong; a whole number beyond 64 bits
-becomes a float, so an id that long belongs in quotes.
+Here a file is read row by row, with the place of each; harness/inputs/parts.py reads whole columns, and comes here with
+what is odd. Every format but .json, which is one value, is read as a stream. JSON is parsed by orjson, and what that
+refuses once more by the standard library, which accepts more (NaN) and says more about what is wrong; a whole number
+beyond 64 bits becomes a float, so an id that long belongs in quotes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.inputs import files
-from harness.inputs.parts import pieces
+from harness.inputs.parts import NEWLINE, newlines, pieces
 from harness.types import HarnessError, Texts
 
 
@@ -23,7 +23,7 @@ def texts_of_lines(path: str | Path, expected: str = "a text file") -> Iterator[
     number = 1
     for piece in pieces(file):
         yield from _texts(file, piece, number)
-        number += piece.count(b"\n")
+        number += newlines(piece)
     if number == 1 and file.stat().st_size == 3:
         yield from _mark_alone(file)
 
@@ -40,7 +40,7 @@ def _texts(path: Path, piece: bytes, number: int) -> Iterator[Texts]:
         piece = piece.replace(b"\r\n", b"\n")
     if not piece.endswith(b"\n"):
         piece = piece.removesuffix(b"\r") + b"\n"
-    ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n"))
+    ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == NEWLINE)
     starts = np.concatenate([[0], ends - np.arange(len(ends))])
     yield Texts.of_bytes(piece.translate(None, b"\n"), starts)
 

@@ -259,9 +259,8 @@ def _repeats(column: Column | None, n: int) -> NDArray[np.int64]:
 def _reordered(kept: Kept[Outputs], order: Places, folder: Path | None) -> Kept[Outputs]:
     """The outputs in this order. As many are put together as fit into memory, each time in one walk over the blocks:
     far fewer walks than there are blocks."""
-    sizes = Kept.in_memory // 2
-    walks = max(1, -(-kept.written // sizes)) if kept.written else 1
-    step = -(-len(order) // walks)
+    walks = 1 + kept.written // max(Kept.in_memory // 2, 1)
+    step = max(1, len(order) // walks)
     result: Kept[Outputs] = Kept(folder)
     for start in range(0, len(order), step):
         outputs = kept.taken(order[start : start + step])

@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from harness.inputs import files
-from harness.inputs.rows import Columns, examples_of
+from harness.inputs.blocks import examples_in_parts
+from harness.inputs.parts import parts_of
+from harness.inputs.rows import Columns, Reader
 from harness.tracking.backend import default_uri, quiet, reachable
-from harness.types import Dataset, Example, HarnessError
+from harness.types import Dataset, Example, Examples, HarnessError
 
 PAGE = 1000
 RUN = re.compile(r"runs:/([^/]+)/?")
@@ -43,7 +46,11 @@ class MlflowDataset(Dataset):
         self._about: dict[str, str] = {}
 
     def examples(self) -> Iterator[Example]:
-        return examples_of(self._rows, self.columns, self.cluster)
+        return chain.from_iterable(self.blocks())
+
+    def blocks(self) -> Iterator[Examples]:
+        reader = Reader(self._rows, self.columns, self.cluster)
+        yield from examples_in_parts(parts_of(self._rows()), reader)
 
     def about(self) -> Mapping[str, str]:
         return self._about

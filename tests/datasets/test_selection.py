@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.datasets.selection import Selection
-from harness.types import Example, HarnessError
+from harness.types import Example, Examples, HarnessError
 from tests.conftest import Called, write_jsonl
 
 EXAMPLES = [
@@ -94,6 +96,28 @@ def test_the_order_is_filter_sample_shard() -> None:
     assert len(news) == 10
     assert all(int(id_) % 3 for id_ in news)
     assert ids(Selection("domain == 'news'", 10, 3, "1/4")) == news[1::4]
+
+
+@given(
+    st.sampled_from([{}, {"filter": "domain == 'news'"}, {"sample": 7}, {"sample": 500}, {"shard": "2/7"}, {"shard": "0/1"},
+                     {"filter": "domain == 'news'", "sample": 9, "shard": "1/2"}, {"filter": "id == 'none'"}]),
+    st.lists(st.integers(0, 40), max_size=30),
+)  # fmt: skip
+def test_columns_are_selected_like_rows(options: dict[str, Any], sizes: list[int]) -> None:
+    """Whatever the sizes of the parts, and however few candidates are held."""
+    bounds = [0, *itertools.accumulate(sizes), len(EXAMPLES)]
+    parts = [Examples.of(EXAMPLES[a:b]) for a, b in itertools.pairwise(bounds)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harness.datasets.selection.BLOCK", 3)
+        chosen = itertools.chain.from_iterable(Selection(**options).blocks(parts))
+    assert list(chosen) == list(Selection(**options)(EXAMPLES))
+
+
+def test_columns_before_an_example_that_cannot_be_judged() -> None:
+    parts = Selection("1 / n > 0").blocks([Examples.of([Example(str(n), None, (), {"n": n}) for n in (2, 1, 0)])])
+    assert [example.id for example in next(parts)] == ["2", "1"]
+    with pytest.raises(HarnessError, match="fails on the example '0'"):
+        next(parts)
 
 
 def test_nothing_but_the_sample_is_held() -> None:
