@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import arrow, files, regular
+from harness.inputs.expanded import check_expanded
 from harness.inputs.locks import NoLocks, held
 from harness.store import atomic
 from harness.store.shape import NAMES, SCHEMA, check_statistics, parsed
@@ -192,6 +193,7 @@ def _read_statistics(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         regular.check(path)
         with pq.ParquetFile(path) as file:  # read_table would import pandas
+            check_expanded(path, file)
             table = file.read()
         content = parsed((table.schema.metadata or {}).get(b"harness", b""))
         check_statistics(content)

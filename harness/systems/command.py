@@ -7,7 +7,8 @@ run folder.
 
 Where it ends, says nothing for `timeout` seconds, writes a line that is longer than `answer_mb`, or something that is
 not an answer, it is ended and started again, and what it had not answered is asked again one by one: an example that
-breaks it alone has failed, and the others have not. A program that breaks five times in a row without an answer ends the run; earlier batches are kept.
+breaks it alone has failed, and the others have not. A program that breaks five times in a row without an answer ends
+the run; earlier batches are kept.
 
 What it will answer cannot be known from its text, so outputs are reused within the run folder only, as long as the
 command and those of its arguments that are files are the same. `revision` states that these and it decide the outputs.
@@ -58,7 +59,7 @@ class Command(System):
         repeats: int = 1,
         revision: str | None = None,
     ) -> None:
-        """`timeout`: the seconds that may pass without an answer; `answer_mb`: of the longest line that it may write."""
+        """`timeout`: the seconds that may pass without an answer; `answer_mb`: of the longest line that it writes."""
         self.command, self.timeout = programs.parts(command, timeout, "system.command"), timeout
         named = [part for part in self.command[1:] if programs.is_file(part)]
         self.name = name or Path([*named, self.command[0]][0]).stem
