@@ -91,7 +91,9 @@ def _rows_at_once(path: Path, file: pq.ParquetFile, group: int) -> int:
         width = max(file.schema.column(i).length, 8)
         if is_delta(column):
             width = max(column.total_uncompressed_size, 8)
-        elif is_coded(column) and size * values * column.total_uncompressed_size > BYTES:  # no value is longer than that
+        elif (
+            is_coded(column) and size * values * column.total_uncompressed_size > BYTES
+        ):  # no value is longer than that
             width = max(longest(path, group, column.path_in_schema), width)
         size = min(size, max(1, int(BYTES / max(values * width, 1))))
     return size

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness
-from harness import masking
+from harness import masking, postprocess
 from harness.systems.openai import OpenAI
 from harness.types import HarnessError
 from tests.conftest import example, write_jsonl
@@ -121,6 +121,23 @@ def test_expression_that_takes_for_ever_is_a_failed_example(pattern: str, text: 
         "print(Postprocess(extract=sys.argv[1], which='last', no_match='keep', time_limit=0.1)(sys.argv[2]).error)"
     )
     assert bounded.run(code, pattern, text, seconds=60) == f"{error}\n"
+
+
+def test_expression_that_calls_itself_for_ever_is_a_failed_example() -> None:
+    code = "from harness.postprocess import Postprocess\nprint(Postprocess(extract='(?P<x>(?&x)a)', time_limit=60)('a').error)"
+    error = "postprocess.extract='(?P<x>(?&x)a)' took too much memory for a text of 1 characters"
+    assert bounded.run(code, seconds=60) == f"{error}\n"
+
+
+def test_expression_that_is_slow_for_every_output_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postprocess, "MOST_SLOW", 2)
+    process = postprocess.Postprocess(extract="(a|aa)+$", time_limit=0.01)
+    text = "a" * 60 + "!"
+    assert [process(text).text, process("aa").text, process(text).text] == [None, "a", None]
+    with pytest.raises(HarnessError) as raised:
+        process(text)
+    slow = "postprocess.extract='(a|aa)+$' took longer than 0.01 s for a text of 61 characters"
+    assert str(raised.value) == f"{slow}, and so for 2 before; expected a simpler expression"
 
 
 def test_condition_that_takes_for_ever_is_refused(tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ def statistics(folder: Path, rows: int = 7 * 10**6) -> None:
     path = folder / "statistics.parquet"
     with pq.ParquetFile(path) as file:
         schema = file.schema_arrow
-    group = pa.table({field.name: pa.array(np.zeros(10**6)) for field in schema}).replace_schema_metadata(schema.metadata)
+    group = pa.table({field.name: pa.array(np.zeros(10**6)) for field in schema}).replace_schema_metadata(
+        schema.metadata
+    )
     with pq.ParquetWriter(path, group.schema, compression="zstd") as writer:
         for _ in range(rows // 10**6):
             writer.write_table(group)
