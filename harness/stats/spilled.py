@@ -1,6 +1,6 @@
 """Arrays by key, of any number: in memory up to a bound, beyond it in a file that ends with the process.
 
-The replicates of three hundred systems, and the draws of all their pairs under the null hypothesis, are more than a
+The rows and replicates of three hundred systems, and the draws of all their pairs under the null hypothesis, are more than a
 machine has memory; each is read two or three times.
 
 >>> arrays = Spilled(memory=20)
@@ -20,8 +20,8 @@ import numpy as np
 
 from harness.types import Array, HarnessError
 
-MEMORY = 2**27
-"""Bytes of one collection that stay in memory: 128 MiB, the replicates of 1,600 systems by one score."""
+MEMORY = 2**26
+"""Bytes of one collection that stay in memory: 64 MiB, the replicates of 800 systems by one score."""
 
 
 class Spilled:
