@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Source(Protocol):
-    """The draws of the scores of two systems, made when they are asked for: those of a family do not fit into memory."""
+    """The draws of the scores of two systems, made when they are asked for: a family's do not fit into memory."""
 
     def drawn(self, score: int) -> Array:
         """The replicates (resamples,) of the difference."""
@@ -53,8 +53,8 @@ class Tested:
 
 
 def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparison]:
-    """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is in
-    memory twice."""
+    """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is
+    in memory twice."""
     plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
     if not tested or options.correction == "none":
         adjusted = plain

@@ -1,7 +1,7 @@
 """Arrays by key, of any number: in memory up to a bound, beyond it in a file that ends with the process.
 
-The rows and replicates of three hundred systems, and the draws of all their pairs under the null hypothesis, are more than a
-machine has memory; each is read two or three times.
+The rows and replicates of three hundred systems, and the draws of all their pairs under the null hypothesis, are more
+than a machine has memory; each is read two or three times.
 
 >>> arrays = Spilled(memory=20)
 >>> arrays["a"], arrays["b"] = np.arange(2.0), np.ones((2, 2))  # 16 bytes, and 32 in the file

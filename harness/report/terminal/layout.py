@@ -26,7 +26,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from harness.inputs.visible import in_line
+from harness.inputs.visible import in_line, visible
 
 GAP = 2
 INTERVAL = re.compile(r"\[(\S+), (\S+)\]")
@@ -163,6 +163,14 @@ def show(out: Console, wide: Columns, *narrower: Columns, last: Columns | None =
     cell. What is too long even then, a path for instance, is wrapped by the terminal."""
     fits = (layout for layout in (wide, *narrower) if layout.width <= out.width)
     out.print(next(fits, None) or (last or wide).stacked(out.width), crop=False)
+
+
+def put(out: Console, shown: Columns) -> None:
+    """Prints a table that may have thousands of lines: to what is no terminal as plain text, without rich."""
+    if out.is_terminal:
+        out.print(shown, crop=False)
+    else:
+        out.file.write("".join(f"{visible(line)}\n" for line in shown.lines()))
 
 
 def _width(text: str) -> int:
