@@ -7,7 +7,9 @@ there is.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -332,3 +334,33 @@ def test_named_pipe_for_stored_outputs(tmp_path: Path, name: str) -> None:
     ended, printed = bounded.harness(*arguments, folder=tmp_path, seconds=60)
     assert ended == 1
     assert f"{name} is not a regular file; expected a file of outputs" in printed
+
+
+# ---------------------------------------------------------------- an index that came with a folder
+
+ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r) select max(n) from r"
+COLUMNS = "key blob primary key, id integer, used integer, size integer, checksum integer"
+SCHEMAS = {
+    "a view": f"create view entries as select n as key, n as id, 0 as used, 0 as size, 0 as checksum from ({ENDLESS.replace('max(n)', 'n')});",
+    "a trigger": f"create trigger t before insert on data begin {ENDLESS}; end;",
+    "a column": f"drop table entries; create table entries ({COLUMNS}, more as (length(hex(zeroblob(1000000000)))));",
+    "another table": "create table more (n);",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_index_of_a_stranger_runs_nothing(tmp_path: Path, schema: str) -> None:
+    runs = tmp_path / "runs"
+    for i in range(100):
+        write_run(runs / f"r{i}", f"r{i}")
+    assert bounded.harness("runs", "--limit", "1", folder=tmp_path)[0] == 0
+    with closing(sqlite3.connect(runs / ".cache" / "records.sqlite")) as connection:
+        if "view" in schema:
+            connection.execute("drop table entries")
+        connection.executescript(schema)
+    for i in range(3):  # some are to be written to the index
+        write_run(runs / f"new{i}", f"new{i}")
+    code, said = bounded.harness("runs", "--limit", "1", folder=tmp_path, seconds=30)
+    assert code == 0, said
+    assert "records.sqlite is broken (it has other tables than a cache); set aside, a new one begins" in said
+    assert "records.sqlite" not in bounded.harness("runs", "--limit", "1", folder=tmp_path, seconds=30)[1]
