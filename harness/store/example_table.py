@@ -20,6 +20,7 @@ import numpy as np
 
 from harness.inputs import arrow, regular
 from harness.inputs.expanded import check_expanded
+from harness.store.bounds import check_repeats
 from harness.types import Example, HarnessError, Output, Statistics
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _check(table: pa.Table, expected: Expected) -> None:
         raise ValueError(f"{table.num_rows} rows, and {expected.rows} of statistics")
     if table.select(["id", "repeat"]).group_by(["id", "repeat"]).aggregate([]).num_rows < table.num_rows:
         raise ValueError("an id twice")
+    check_repeats(table)
 
 
 def _is_text(kind: pa.DataType) -> bool:

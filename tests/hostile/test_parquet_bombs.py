@@ -88,6 +88,15 @@ def columns(folder: Path) -> None:
     pq.write_table(pa.table({f: table.column(f) for f in table.column_names} | dict.fromkeys(names, table["id"])), path)
 
 
+def one_repeat(folder: Path) -> None:
+    """One of 8,192 examples has a repeat 8,191: sixty million places for rows."""
+    examples(folder, "repeat", pa.array([0] * (N - 1) + [N - 1], pa.int32()))
+    path = folder / "statistics.parquet"
+    with pq.ParquetFile(path) as file:
+        table = file.read()
+    pq.write_table(table.take([0] * N), path)
+
+
 DELTA = {"use_dictionary": False, "column_encoding": {"output": "DELTA_BYTE_ARRAY"}}
 IN_ALL = "more than 1,073,741,824 bytes of rows up to the column {!r} in a file of "
 BOMBS = [
@@ -98,6 +107,7 @@ BOMBS = [
     ("fixed", lambda f: examples(f, "topic", fixed()), "examples", IN_ALL.format("topic")),
     ("prefixes", lambda f: examples(f, "output", pa.array(["x" * 2**17] * N), **DELTA), "examples", IN_ALL.format("output")),
     ("columns", columns, "examples", "columns, at most 12,000 are read"),
+    ("one repeat", one_repeat, "examples", "a repeat 8191 among 8192 rows of 8192 examples"),
     ("zeros", statistics, "statistics", "more than 1,073,741,824 bytes of rows up to the column "),
 ]  # fmt: skip
 ATTACKS = pytest.mark.parametrize(
