@@ -26,6 +26,9 @@ from harness.inputs.expressions import SECONDS, Expression, TooSlow
 from harness.types import HarnessError, Output, Outputs, Texts, check_choice
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+LONGEST = 3600
+MOST_SLOW = 100
+"""Outputs for which `extract` may take longer than its limit: each costs that time, and a run can have a million."""
 
 
 class Postprocess:
@@ -47,12 +50,15 @@ class Postprocess:
         check_choice("postprocess.no_match", no_match, ("fail", "keep", "empty"))
         if normalize is not None:
             check_choice("postprocess.normalize", normalize, FORMS)
-        if not time_limit > 0:
-            raise HarnessError(f"postprocess.time_limit={time_limit}; expected seconds, more than 0")
+        if not 0 < time_limit <= LONGEST:
+            raise HarnessError(
+                f"postprocess.time_limit={time_limit}; expected seconds, more than 0 and at most {LONGEST}"
+            )
         self.extract = None if extract is None else Expression(extract, f"postprocess.extract={extract!r}", time_limit)
         self.tags = [_Tag(tag) for tag in reasoning]
         self.which, self.no_match = which, no_match
         self.form, self.lowercase, self.strip = normalize, lowercase, strip
+        self._slow = 0
 
     def column(self, outputs: Outputs) -> Outputs:
         """The same of a whole column; what failed has failed. The very same where there is nothing to do."""
@@ -77,6 +83,11 @@ class Postprocess:
             try:
                 answer = self.extract.first(text) if self.which == "first" else self.extract.last(text)
             except TooSlow as error:
+                self._slow += 1
+                if self._slow > MOST_SLOW:
+                    raise HarnessError(
+                        f"{error}, and so for {MOST_SLOW} before; expected a simpler expression"
+                    ) from None
                 return Output(None, str(error))
             if answer is not None:
                 text = answer

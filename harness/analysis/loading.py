@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.analysis.many import Many
 from harness.analysis.trust import Trust, Trusted, described
 from harness.store import finished
 from harness.store.places import RUNS, find
@@ -75,8 +76,8 @@ def loaded_runs(
     """(the runs, the baseline), whatever names them; the baseline's name is looked for among the runs first."""
     if isinstance(runs, Run):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
-    trusted = Trust.of(trust)
-    loaded = [run if isinstance(run, RunResult) else _load(run, trusted) for run in runs]
+    trusted, many = Trust.of(trust), Many()
+    loaded = [run if isinstance(run, RunResult) else many.add(_load(run, trusted)) for run in runs]
     base = baseline if isinstance(baseline, RunResult) else None
     if baseline is not None and not isinstance(baseline, RunResult):
         base = next((run for run in loaded if run.name == str(baseline)), None) or _load(baseline, trusted)

@@ -33,6 +33,10 @@ class Expression:
             self._compiled = regex.compile(pattern)
         except regex.error as error:
             raise HarnessError(f"{place} is not a regular expression: {error}") from None
+        except (RecursionError, OverflowError, MemoryError) as error:
+            raise HarnessError(
+                f"{place[:200]} cannot be used ({type(error).__name__}); expected a simpler expression"
+            ) from None
 
     def first(self, text: str) -> str | None:
         """What the first match holds: its first group, or all of it where it has none."""
@@ -53,3 +57,5 @@ class Expression:
             raise TooSlow(
                 f"{self.place} took longer than {self.seconds:g} s for a text of {len(text):,} characters"
             ) from None
+        except MemoryError:  # one that calls itself
+            raise TooSlow(f"{self.place} took too much memory for a text of {len(text):,} characters") from None

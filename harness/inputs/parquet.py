@@ -91,29 +91,37 @@ def _rows_at_once(path: Path, file: pq.ParquetFile, group: int) -> int:
                 f"{path}: the column {column.path_in_schema!r} has {column.num_values:,} values in "
                 f"{column.total_uncompressed_size:,} bytes; expected at most {MOST_VALUES:,} of so few bytes"
             )
-        width = 8
-        coded = any("DICTIONARY" in encoding for encoding in column.encodings)
-        if coded and size * values * column.total_uncompressed_size > BYTES:  # no value is longer than that
-            width = _longest(path, group, column.path_in_schema)
+        width = max(file.schema.column(i).length, 8)
+        if is_delta(column):
+            width = max(column.total_uncompressed_size, 8)
+        elif (
+            is_coded(column) and size * values * column.total_uncompressed_size > BYTES
+        ):  # no value is longer than that
+            width = max(longest(path, group, column.path_in_schema), width)
         size = min(size, max(1, int(BYTES / max(values * width, 1))))
     return size
 
 
-def _longest(path: Path, group: int, column: str) -> int:
+def is_coded(column: Any) -> bool:
+    """Whether values of a column in a row group are stored once, however often they are there."""
+    return any("DICTIONARY" in encoding for encoding in column.encodings)
+
+
+def is_delta(column: Any) -> bool:
+    """Whether each text is stored as what differs from the one before."""
+    return "DELTA_BYTE_ARRAY" in column.encodings
+
+
+def longest(path: Path, group: int, column: str) -> int:
     """Bytes of the longest value in a column's dictionary, which comes with its first rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, read_dictionary=[column]) as file:
-        values = next(file.iter_batches(1, [group], [column])).column(0)
-        while not pa.types.is_dictionary(values.type):
-            if pa.types.is_struct(values.type):
-                values = values.field(0)  # of the columns only this one was read
-            elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
-                values = values.values
-            else:
-                return 8  # numbers
-        return max(_longest_of(values.dictionary), 8)
+        values = leaf(next(file.iter_batches(1, [group], [column])).column(0))
+    if not pa.types.is_dictionary(values.type):
+        return 8  # numbers
+    return max(_longest_of(values.dictionary), 8)
 
 
 def _longest_of(array: pa.Array) -> int:
@@ -124,3 +132,12 @@ def _longest_of(array: pa.Array) -> int:
     import pyarrow.compute as pc  # takes 0.1 s to import
 
     return int(pc.max(pc.binary_length(array)).as_py() or 0)
+
+
+def leaf(values: Any) -> Any:
+    """The innermost values of an array, of which one column of the file was read."""
+    import pyarrow as pa
+
+    while not pa.types.is_dictionary(values.type) and pa.types.is_nested(values.type):
+        values = values.field(0) if pa.types.is_struct(values.type) else values.values
+    return values

@@ -17,27 +17,93 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
+from queue import Empty
+from threading import Condition, Thread
 from typing import IO, Any
 
 from harness.inputs import files
 from harness.types import HarnessError
+
+ANSWER_MB = 16.0
+"""Of one line that a program writes."""
+
+
+class Lines:
+    """The lines that a program has written and nobody has read: so many bytes, then the program waits.
+
+    Empty lines are left out, so that one who waits for an answer is not kept waiting by them.
+    """
+
+    def __init__(self, answer_mb: float = ANSWER_MB) -> None:
+        self.number = 0
+        """Of the line that was read last, empty ones counted."""
+        self._megabytes, self._longest = answer_mb, int(answer_mb * 2**20)
+        self._changed = Condition()
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._bytes, self._ended = 0, False
+
+    def fill(self, pipe: IO[bytes]) -> None:
+        """Reads the pipe to its end, to a line that is too long, or until nobody reads any more."""
+        number = 0
+        while (line := pipe.readline(self._longest + 1)) and not self._ended:
+            number += 1
+            if line.isspace() and len(line) <= self._longest:
+                continue
+            with self._changed:
+                self._changed.wait_for(lambda: self._bytes <= self._longest or self._ended)
+                self._waiting.append((number, line))
+                self._bytes += len(line)
+                self._changed.notify_all()
+            if len(line) > self._longest:
+                break
+        self.end()
+
+    def get(self, timeout: float | None = None) -> bytes | None:
+        """The next line, None after the last; `Empty` where there is none within so many seconds."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting or self._ended, timeout):
+                raise Empty
+            if not self._waiting:
+                return None
+            self.number, line = self._waiting.popleft()
+            self._bytes -= len(line)
+            self._changed.notify_all()
+        if len(line) > self._longest:
+            shown = line[:100].decode(errors="replace")
+            raise HarnessError(
+                f"line {self.number} of its standard output is longer than {self._megabytes:g} MB: {shown!r}; "
+                "expected one object per line"
+            )
+        return line
+
+    def end(self) -> None:
+        """Nothing more is read."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
 
 class Program:
     """A running program, with a thread that writes to it and one that reads from it, so that neither side waits for the
     other, however long the lines and whatever it reads before it answers."""
 
-    lines: SimpleQueue[bytes | None]
-    """What it writes on standard output; None once it has closed that."""
+    lines: Lines
+    """What it writes on standard output."""
 
-    def __init__(self, command: Sequence[str], lines: Iterable[bytes], name: str, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        lines: Iterable[bytes],
+        name: str,
+        log: Path | None = None,
+        answer_mb: float = ANSWER_MB,
+    ) -> None:
         """`lines`: for its standard input, which is closed after the last one. `name`: for messages. `log`: where its
-        standard error is appended to."""
+        standard error is appended to. `answer_mb`: of the longest line that it may write."""
         self.errors: IO[bytes] = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115  (a pipe could fill up)
         self.before = self.errors.seek(0, os.SEEK_END)
         pipe = subprocess.PIPE
@@ -50,7 +116,7 @@ class Program:
             self.errors.close()
             raise _no_program(name, command[0], error) from error
         self.said = ""
-        self.lines = SimpleQueue()
+        self.lines = Lines(answer_mb)
         self.threads = [
             Thread(target=self._write, args=(lines,), daemon=True),
             Thread(target=self._read, daemon=True),
@@ -68,9 +134,7 @@ class Program:
     def _read(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as pipe:
-            for line in pipe:
-                self.lines.put(line)
-        self.lines.put(None)
+            self.lines.fill(pipe)
 
     def end(self) -> str:
         """Ends what still runs; what the program said on standard error, from its end."""
@@ -81,6 +145,7 @@ class Program:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.kill()
             self.process.wait()
+        self.lines.end()
         for thread in self.threads:
             thread.join(5)
         self.errors.seek(max(self.before, self.errors.seek(0, os.SEEK_END) - 2000))

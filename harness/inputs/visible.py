@@ -32,6 +32,8 @@ def in_line(text: str) -> str:
 
 def in_json(document: str) -> str:
     r"""A JSON document with those that JSON allows in a string as `\u009b`: the same values."""
+    if document.isascii() and "\x7f" not in document:  # JSON escapes all others below; of megabytes that is soon seen
+        return document
     return _IN_TEXT.sub(lambda character: f"\\u{ord(character[0]):04x}", document)
 
 

@@ -11,7 +11,7 @@ adjusted ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,8 +38,10 @@ def compare(
     """
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
-    rows = corrected([row for group in by_data for row in group], options)
-    return Comparisons(rows, corrected(macro(by_data, options), options))
+    averages = macro(by_data, options)
+    family = [row for group in by_data for row in group]
+    del by_data  # so that each row is gone once it is corrected
+    return Comparisons(corrected(family, options), corrected(averages, options))
 
 
 def _group(group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, advance: Advance) -> list[Tested]:
@@ -68,6 +70,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         left_out = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
     lows, highs = interval(differences, seen, options.level, options.method, left_out)
     errors, gained = spread(differences), paired.gains(pair)
+    draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
     for j, i in enumerate(which):
         difference, error, under_null, gains = float(seen[j]), float(errors[j]), null[:, j], gained[:, j]
         against = options.statistic(np.array(difference), metric.higher_is_better)
@@ -99,28 +102,26 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             higher_is_better=metric.higher_is_better,
             digits=metric.digits_of(metric.score_names[i]),
         )
-        yield Tested(
-            row,
-            (pair.baseline.system, pair.system.system),
-            partial(_drawn, paired, pair, j),
-            partial(_under_null, paired, pair, j, difference)
-            if options.test == "bootstrap"
-            else partial(_stored, nulls, pair, j),
-            len(under_null),
-            paired.exact,
-        )
+        yield Tested(row, systems, draws, j, len(under_null), paired.exact)
 
 
-def _drawn(paired: Paired, pair: Pair, j: int) -> Array:
-    return np.asarray(paired.differences(pair)[:, j])
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """The draws of a pair, made again when they are asked for."""
 
+    paired: Paired
+    pair: Pair
+    nulls: Spilled
 
-def _under_null(paired: Paired, pair: Pair, j: int, difference: float) -> Array:
-    return _drawn(paired, pair, j) - difference
+    def drawn(self, score: int) -> Array:
+        return np.asarray(self.paired.differences(self.pair)[:, score])
 
-
-def _stored(nulls: Spilled, pair: Pair, j: int) -> Array:
-    return np.asarray(nulls[pair.before, pair.after][j])
+    def null(self, score: int) -> Array:
+        if self.paired.options.test == "randomization":
+            return np.asarray(self.nulls[self.pair.before, self.pair.after][score])
+        before, after = self.paired.estimates(self.pair)
+        place = tested(self.pair.metric, self.paired.options)[score]
+        return self.drawn(score) - float(after[place] - before[place])
 
 
 def _needed(n: int, error: float, difference: float, against: float, options: ComparisonOptions) -> int | None:

@@ -5,10 +5,9 @@ over data sets, which are a family of their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,23 +20,41 @@ from harness.types import Array, Comparison
 log = logging.getLogger(__name__)
 
 
+class Source(Protocol):
+    """The draws of the scores of two systems, made when they are asked for: a family's do not fit into memory."""
+
+    def drawn(self, score: int) -> Array:
+        """The replicates (resamples,) of the difference."""
+        ...
+
+    def null(self, score: int) -> Array:
+        """The differences (draws,) under the null hypothesis."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A comparison before its correction, with its draws."""
+    """A comparison before its correction, with its draws. There may be hundreds of thousands."""
 
     row: Comparison
     systems: tuple[str, str]
-    drawn: Callable[[], Array]
-    """Gives the replicates (resamples,) of the difference: the draws of a whole family do not fit into memory."""
-    null: Callable[[], Array]
-    """Gives the differences (draws,) under the null hypothesis."""
+    source: Source
+    score: int
+    """Its place among those of the source."""
     draws: int
-    """How many there are of these: `resamples`, or all there can be where those are fewer."""
+    """How many there are under the null: `resamples`, or all there can be where those are fewer."""
     exact: bool
 
+    def drawn(self) -> Array:
+        return self.source.drawn(self.score)
 
-def corrected(tested: Sequence[Tested], options: ComparisonOptions) -> list[Comparison]:
-    """The rows with adjusted p-values over all of them, and their verdicts."""
+    def null(self) -> Array:
+        return self.source.null(self.score)
+
+
+def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparison]:
+    """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is
+    in memory twice."""
     plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
     if not tested or options.correction == "none":
         adjusted = plain
@@ -56,7 +73,8 @@ def corrected(tested: Sequence[Tested], options: ComparisonOptions) -> list[Comp
                 "significant; expected more resamples, or the correction max-t",
                 len(tested), options.resamples, least, 1 - options.level,
             )  # fmt: skip
-    return [_judged(part.row, p, options) for part, p in zip(tested, adjusted, strict=True)]
+    judged = [_judged(tested.pop().row, p, options) for p in reversed(adjusted)]
+    return judged[::-1]
 
 
 class _Nulls(Sequence[Array]):
@@ -91,7 +109,8 @@ def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> lis
 
 def _averaged(parts: Sequence[Tested], options: ComparisonOptions) -> Tested:
     rows = [part.row for part in parts]
-    drawn, null = _mean_drawn(parts), _mean_null(parts, options.resamples)
+    mean = _Mean(parts, options.resamples)
+    drawn, null = mean.drawn(), mean.null()
     estimates = [[getattr(row, f"{who}_estimate") for row in rows] for who in ("baseline", "system")]
     before, after = (None if None in some else float(np.mean(some)) for some in estimates)
     difference = np.nan if before is None or after is None else after - before
@@ -128,16 +147,21 @@ def _averaged(parts: Sequence[Tested], options: ComparisonOptions) -> Tested:
         tied=tied,
         lost=lost,
     )
-    systems, length = parts[0].systems, options.resamples
-    return Tested(row, systems, partial(_mean_drawn, parts), partial(_mean_null, parts, length), length, False)
+    return Tested(row, parts[0].systems, mean, 0, options.resamples, False)
 
 
-def _mean_drawn(parts: Sequence[Tested]) -> Array:
-    return np.asarray(np.mean([part.drawn() for part in parts], axis=0))
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """The draws of the average over data sets."""
 
+    parts: Sequence[Tested]
+    resamples: int
 
-def _mean_null(parts: Sequence[Tested], length: int) -> Array:
-    return np.asarray(np.mean([np.resize(part.null(), length) for part in parts], axis=0))
+    def drawn(self, score: int = 0) -> Array:
+        return np.asarray(np.mean([part.drawn() for part in self.parts], axis=0))
+
+    def null(self, score: int = 0) -> Array:
+        return np.asarray(np.mean([np.resize(part.null(), self.resamples) for part in self.parts], axis=0))
 
 
 def _weighted(shares: Sequence[float | None], weights: Sequence[int]) -> float | None:

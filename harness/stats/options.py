@@ -28,6 +28,11 @@ from harness.inputs.choices import (
 from harness.stats.units import Units
 from harness.types import Array, HarnessError, check_choice
 
+MOST_RESAMPLES = 10_000_000
+"""A thousand times the default: one more digit of an interval, and 80 MB a score."""
+LARGEST_SEED = 2**63 - 1
+"""What every file format of a run holds."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -53,8 +58,12 @@ class Options:
             raise HarnessError(f"level={self.level}; expected a share between 0 and 1, such as 0.95")
         if self.resamples < 0 or self.resamples == 1:
             raise HarnessError(f"resamples={self.resamples}; expected 2 or more, or 0 for scores without intervals")
+        if self.resamples > MOST_RESAMPLES:
+            raise HarnessError(f"resamples={self.resamples}; expected at most {MOST_RESAMPLES:,}")
         if self.seed < 0:
             raise HarnessError(f"seed={self.seed}; expected 0 or more")
+        if self.seed > LARGEST_SEED:
+            raise HarnessError(f"seed={self.seed}; expected at most {LARGEST_SEED}")
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,8 @@ class Paired:
         self.exact = options.test == "randomization" and units < 63 and 2**units <= options.resamples
         self._statistics = {id(scored): scored for pair in group for run in pair for scored in run.statistics.values()}
         self._complete = {key: statistics.scored for key, statistics in self._statistics.items()}
+        self._keys: dict[Key, Key] = {}
+        """Each once: there are tens of thousands of pairs."""
         self._partners: dict[Key, tuple[int, int]] = {}
         """Two systems that leave these rows."""
         self._units: dict[bytes, tuple[int, int]] = {}
@@ -84,9 +86,10 @@ class Paired:
                 f"{baseline.name} and {system.name} share {n} {self.design.label} with {name} scores; "
                 "expected at least 2 to compare"
             )
-        for key in (before, after):
-            self._partners.setdefault((key, which), (before, after))
-        return Pair(baseline, system, name, (before, which), (after, which), n, excluded)
+        first, second = (self._keys.setdefault((key, which), (key, which)) for key in (before, after))
+        for key in (first, second):
+            self._partners.setdefault(key, (first[0], second[0]))
+        return Pair(baseline, system, name, first, second, n, excluded)
 
     def _draw(self, keys: Sequence[Key], advance: Advance) -> None:
         """Fills what is shared, as many samples at a time as fit into memory."""

@@ -1,7 +1,7 @@
 """Arrays by key, of any number: in memory up to a bound, beyond it in a file that ends with the process.
 
-The replicates of three hundred systems, and the draws of all their pairs under the null hypothesis, are more than a
-machine has memory; each is read two or three times.
+The rows and replicates of three hundred systems, and the draws of all their pairs under the null hypothesis, are more
+than a machine has memory; each is read two or three times.
 
 >>> arrays = Spilled(memory=20)
 >>> arrays["a"], arrays["b"] = np.arange(2.0), np.ones((2, 2))  # 16 bytes, and 32 in the file
@@ -20,8 +20,8 @@ import numpy as np
 
 from harness.types import Array, HarnessError
 
-MEMORY = 2**27
-"""Bytes of one collection that stay in memory: 128 MiB, the replicates of 1,600 systems by one score."""
+MEMORY = 2**26
+"""Bytes of one collection that stay in memory: 64 MiB, the replicates of 800 systems by one score."""
 
 
 class Spilled:

@@ -26,6 +26,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from harness.inputs.locks import held
@@ -46,6 +47,7 @@ commit;
 """
 OPEN = "pragma journal_mode = truncate; pragma synchronous = normal; pragma secure_delete = off;"
 FIND = "select key, used < ?, checksum, value from entries left join data using (id) where key in ({})"
+TABLES = "select type, name, tbl_name, sql from sqlite_master where name not like 'sqlite_%'"
 COUNT = "select count(*), coalesce(sum(size), 0), min(used) from entries"
 OLDEST = """
 select key, id from (select key, id, size, sum(size) over (order by used, id) as total from entries)
@@ -218,6 +220,7 @@ class ArrayStore:
             connection.text_factory = bytes  # a blob damaged into a text must not fail before its checksum does
             if not _number(connection, "select count(*) from sqlite_master"):  # a page is there before the tables are
                 connection.executescript(CREATE)
+            _check_tables(connection)
             connection.executescript(OPEN)
             work(connection)
 
@@ -237,6 +240,23 @@ class ArrayStore:
 
 def _checksum(key: bytes, value: bytes) -> int:
     return zlib.crc32(value, zlib.crc32(key + b"\0"))
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Refuses a file with other tables than these, with views or triggers: one that came with someone else's folder
+    could have what never ends in their place."""
+    if set(connection.execute(TABLES)) != _own_tables():
+        error = sqlite3.DatabaseError("it has other tables than a cache")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+@cache
+def _own_tables() -> set[tuple[bytes, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.text_factory = bytes
+        connection.executescript(CREATE)
+        return set(connection.execute(TABLES))
 
 
 def _number(connection: sqlite3.Connection, query: str) -> int:

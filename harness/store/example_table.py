@@ -10,6 +10,7 @@ is itself called so: no two fields share a column.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from harness.inputs import arrow, regular
+from harness.inputs.expanded import check_expanded
+from harness.store.bounds import check_repeats
 from harness.types import ABSENT, Examples, HarnessError, Metric, Outputs, Rows, Texts
 
 if TYPE_CHECKING:
@@ -164,6 +167,7 @@ def read_examples(folder: Path, expected: Expected | None = None) -> pa.Table:
     try:
         regular.check(path)
         with pq.ParquetFile(path) as file:  # read_table would import pandas
+            check_expanded(path, file)
             table = file.read().replace_schema_metadata(None)  # what pandas is told there, a run does not write
         _check(table, expected or Expected())
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
@@ -179,7 +183,7 @@ def _check(table: pa.Table, expected: Expected) -> None:
 
     table.validate(full=True)
     names = table.schema.names
-    if twice := [name for name in names if names.count(name) > 1]:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"two columns {twice[0]!r}")
     for name in (*(name for name in COLUMNS if name != "finish"), *expected.fields):
         if name not in names:
@@ -207,6 +211,7 @@ def _check(table: pa.Table, expected: Expected) -> None:
         raise ValueError(f"{table.num_rows} rows, and {expected.rows} of statistics")
     if table.select(["id", "repeat"]).group_by(["id", "repeat"]).aggregate([]).num_rows < table.num_rows:
         raise ValueError("an id twice")
+    check_repeats(table)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -50,10 +50,15 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
             untested[name] = scoring.described(description)
             continue
         stored_columns = [description["columns"], description.get("lists", [])]
-        if metric.version != description["version"] or stored_columns != [list(metric.columns), list(metric.lists)]:
+        if metric.version != description["version"]:
             raise HarnessError(
                 f"{folder}/statistics.parquet: {name} has rows of version {description['version']}, this harness "
                 f"writes version {metric.version}; expected the same (score the run again)"
+            )
+        if stored_columns != [list(metric.columns), list(metric.lists)]:
+            raise HarnessError(
+                f"{folder}/statistics.parquet: {name} has the columns {', '.join(sum(stored_columns, []))[:200]}, its "
+                f"metric {', '.join([*metric.columns, *metric.lists])[:200]}; expected the same (score the run again)"
             )
         signature = Signature(description["definition"], description["provenance"])
         statistics[name] = Statistics.of(metric, rows[name].values, signature, description["key"], rows[name].lists)

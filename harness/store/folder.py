@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import arrow, files, regular
+from harness.inputs.expanded import check_expanded
 from harness.inputs.locks import NoLocks, held
 from harness.store import atomic
 from harness.store.shape import NAMES, SCHEMA, check_statistics, parsed
@@ -185,6 +186,7 @@ def _statistics_file(folder: Path) -> Iterator[Any]:
     try:
         regular.check(path)
         with pq.ParquetFile(path) as file:  # read_table would import pandas
+            check_expanded(path, file)
             yield file
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error

@@ -5,15 +5,17 @@ that was changed, replaced or copied is not found and is read again, and an inde
 holds nothing: no file there has the time at which it was written here. It lies in an `ArrayStore`, which several
 processes may use at once and which begins anew where it is damaged. Below a hundred runs there is none.
 
-An entry is lines of JSON: the head of a run, then each of its scores, then each field of its manifest, which are parsed
-when someone asks for them.
+An entry is a line of JSON, the head of a run, and then its scores and the fields of its manifest, which are parsed when
+someone asks for them; the head says where each ends.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,8 @@ from harness.types import RunRecord
 WORTH = 100
 """Runs from which on an index saves time."""
 LIMIT = 2**30
-HEAD = ("name", "dataset", "system", "experiment", "examples", "failed")
-RULES = files.digest(repr([shape.SCORES, shape.MANIFEST, shape.CONFIG, shape.SCHEMA, 1]))
+HEAD = ("name", "dataset", "system", "experiment", "examples", "failed", "mlflow")
+RULES = files.digest(repr([shape.SCORES, shape.MANIFEST, shape.CONFIG, shape.SCHEMA, 2]))
 """What entries were checked against: with other rules they are others."""
 
 
@@ -61,45 +63,60 @@ class Index:
 
 def entry(run: RunRecord) -> bytes:
     """A run for the index."""
-    head = {name: getattr(run, name) for name in HEAD} | {"scores": list(run.values), "manifest": list(run.manifest)}
-    return b"\n".join(map(orjson.dumps, [head, *run.values.values(), *run.manifest.values()]))
+    parts = [orjson.dumps(value) + b"," for value in (*run.values.values(), *run.manifest.values())]
+    head = {name: getattr(run, name) for name in HEAD} | {name: run.manifest[name] for name in ("started", "ended")}
+    head |= {"scores": list(run.values), "manifest": list(run.manifest), "ends": list(accumulate(map(len, parts)))}
+    return b"".join([orjson.dumps(head), b"\n", *parts])
 
 
 def record(folder: str, content: bytes) -> RunRecord:
     """The run of an entry."""
-    first, *parts = content.split(b"\n")
-    head = orjson.loads(first)
-    names, fields = head.pop("scores"), head.pop("manifest")
-    values = Parsed(zip(names, parts[: len(names)], strict=True))
-    manifest = Parsed(zip(fields, parts[len(names) :], strict=True))
-    started, ended = (shape.time_of(manifest[name]) for name in ("started", "ended"))
-    mlflow = manifest["mlflow"]
-    return RunRecord(
-        Path(folder), **head, started=started, ended=ended, mlflow=mlflow, values=values, manifest=manifest
-    )
+    start = content.index(b"\n")
+    head = orjson.loads(content[:start])
+    scores, fields, ends = head.pop("scores"), head.pop("manifest"), [0, *head.pop("ends")]
+    started, ended = (shape.time_of(head.pop(name)) for name in ("started", "ended"))
+    values = Parsed(scores, content, start + 1, ends[: len(scores) + 1])
+    manifest = Parsed(fields, content, start + 1, ends[len(scores) :])
+    return RunRecord(Path(folder), **head, started=started, ended=ended, values=values, manifest=manifest)
 
 
 class Parsed(Mapping[str, Any]):
     """A mapping whose values are parsed when they are asked for.
 
-    >>> Parsed([("a", b"[1, 2]")]) == {"a": [1, 2]}
+    >>> Parsed(["a", "b"], b"[1, 2],null,", 0, [0, 7, 12]) == {"a": [1, 2], "b": None}
     True
     """
 
-    def __init__(self, parts: Any) -> None:
-        self._parts: dict[str, bytes] = dict(parts)
+    def __init__(self, names: Sequence[str], content: bytes, start: int, ends: Sequence[int]) -> None:
+        """`ends`: where the first value begins after `start`, and where each ends, its comma included."""
+        self._names, self._content, self._start, self._ends = names, content, start, ends
         self._values: dict[str, Any] = {}
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self._names)}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
-            self._values[name] = orjson.loads(self._parts[name])
+            place = self._places[name]
+            self._values[name] = orjson.loads(self._part(place, place + 1))
         return self._values[name]
 
+    def _part(self, first: int, last: int) -> bytes:
+        return self._content[self._start + self._ends[first] : self._start + self._ends[last] - 1]
+
+    def items(self) -> ItemsView[str, Any]:
+        """All of them, parsed in one go."""
+        if len(self._values) < len(self._names):
+            whole = orjson.loads(b"[%b]" % self._part(0, len(self._names)))
+            self._values = dict(zip(self._names, whole, strict=True))
+        return self._values.items()
+
     def __contains__(self, name: object) -> bool:
-        return name in self._parts
+        return name in self._places
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._names)

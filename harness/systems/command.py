@@ -5,9 +5,10 @@ The program is started once and kept. It reads a line of JSON for each example, 
 beside the output is kept. With `batch` a line holds a list of examples. Its standard error goes to stderr.log in the
 run folder.
 
-Where it ends, says nothing for `timeout` seconds, or writes something that is not an answer, it is ended and started
-again, and what it had not answered is asked again one by one: an example that breaks it alone has failed, and the
-others have not. A program that breaks five times in a row without an answer ends the run; earlier batches are kept.
+Where it ends, says nothing for `timeout` seconds, writes a line that is longer than `answer_mb`, or something that is
+not an answer, it is ended and started again, and what it had not answered is asked again one by one: an example that
+breaks it alone has failed, and the others have not. A program that breaks five times in a row without an answer ends
+the run; earlier batches are kept.
 
 What it will answer cannot be known from its text, so outputs are reused within the run folder only, as long as the
 command and those of its arguments that are files are the same. `revision` states that these and it decide the outputs.
@@ -38,31 +39,36 @@ from harness.types import Example, HarnessError, Output, System
 VERSION = 1
 MOST = 5
 """Starts in a row without an answer."""
+MOST_MB = 1024
 LOG = "stderr.log"
 GRACE = 10.0
 """Seconds for a program to end after its standard input was closed."""
 
 
 class Command(System):
-    incidental = ("timeout",)
+    incidental = ("timeout", "answer_mb")
 
     def __init__(
         self,
         command: Sequence[str | int | float],
         name: str | None = None,
         timeout: float | None = 600,
+        answer_mb: float = programs.ANSWER_MB,
         batch: bool = False,
         batch_size: int = 16,
         repeats: int = 1,
         revision: str | None = None,
     ) -> None:
-        """`timeout`: the seconds that may pass without an answer."""
+        """`timeout`: the seconds that may pass without an answer; `answer_mb`: of the longest line that it writes."""
         self.command, self.timeout = programs.parts(command, timeout, "system.command"), timeout
         named = [part for part in self.command[1:] if programs.is_file(part)]
         self.name = name or Path([*named, self.command[0]][0]).stem
         self.batch, self.batch_size, self.repeats, self.revision = batch, batch_size, repeats, revision
         if batch_size < 1 or repeats < 1:
             raise HarnessError("system.batch_size and system.repeats: expected at least 1")
+        if not 0 < answer_mb <= MOST_MB:
+            raise HarnessError(f"system.answer_mb={answer_mb}; expected more than 0 and at most {MOST_MB}")
+        self.answer_mb = answer_mb
         self._running: _Kept | None = None
         self._silent, self._broke = 0, ""
 
@@ -105,7 +111,7 @@ class Command(System):
         try:
             while open_:
                 line = running.next(self.timeout)
-                id_, output = _answer(line, f"line {running.read} of its standard output", open_)
+                id_, output = _answer(line, f"line {running.lines.number} of its standard output", open_)
                 outputs[id_] = output
                 open_.remove(id_)
                 self._silent = 0
@@ -125,7 +131,7 @@ class Command(System):
                 f"{self._broke}; expected a line of JSON for each line that it reads"
             )
         self._silent += 1
-        running = _Kept(self.command, self.name, self.folder and self.folder / LOG)
+        running = _Kept(self.command, self.name, self.folder and self.folder / LOG, self.answer_mb)
         self._end = weakref.finalize(self, running.end)  # also where nobody closes it
         return running
 
@@ -142,20 +148,16 @@ class Command(System):
 class _Kept(programs.Program):
     """A program that is asked again and again."""
 
-    def __init__(self, command: Sequence[str], name: str, log: Path | None) -> None:
+    def __init__(self, command: Sequence[str], name: str, log: Path | None, answer_mb: float) -> None:
         self.inbox: SimpleQueue[bytes | None] = SimpleQueue()
-        self.read = 0
-        super().__init__(command, iter(self.inbox.get, None), name, log)
+        super().__init__(command, iter(self.inbox.get, None), name, log, answer_mb)
 
     def next(self, timeout: float | None) -> bytes:
         """The next line that it writes."""
-        line: bytes | None = b"\n"
-        while line is not None and line.isspace():
-            try:
-                line = self.lines.get(timeout=timeout)
-            except Empty:
-                raise HarnessError(f"no answer within timeout={timeout} seconds (does it flush each line?)") from None
-            self.read += 1
+        try:
+            line = self.lines.get(timeout)
+        except Empty:
+            raise HarnessError(f"no answer within timeout={timeout} seconds (does it flush each line?)") from None
         if line is not None:
             return line
         with suppress(subprocess.TimeoutExpired):

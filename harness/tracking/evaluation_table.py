@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.inputs.expanded import check_expanded
+from harness.types import HarnessError
+
 FILE = "eval_results_table.json"
 TAG = {"mlflow.loggedArtifacts": json.dumps([{"path": FILE, "type": "table"}])}
 """By this the page knows that a run has a table."""
@@ -38,6 +41,7 @@ def examples_of(path: Path, examples: int, scores: Sequence[str]) -> Table:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
+        _check_expanded(path, file)
         schema, total = file.schema_arrow, file.metadata.num_rows
         repeat = ["repeat"] if total > examples else []
         headlines = [name for name in scores if "." not in name]
@@ -49,6 +53,13 @@ def examples_of(path: Path, examples: int, scores: Sequence[str]) -> Table:
     content, shown = _table(wanted, rows)
     data = {name: _type(schema.field(name).type) for name in schema.names if name not in (*NOT_DATA, *scores)}
     return Table(content, shown, total, data)
+
+
+def _check_expanded(path: Path, file: Any) -> None:
+    try:
+        check_expanded(path, file)
+    except ValueError as error:
+        raise HarnessError(f"{path} cannot be read ({error}); expected the examples of a run") from None
 
 
 def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple[bytes, int]:

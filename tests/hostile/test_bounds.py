@@ -7,7 +7,9 @@ there is.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness
-from harness import masking
+from harness import masking, postprocess
 from harness.systems.openai import OpenAI
 from harness.types import HarnessError
 from tests.conftest import example, write_jsonl
@@ -123,6 +125,23 @@ def test_expression_that_takes_for_ever_is_a_failed_example(pattern: str, text: 
     assert bounded.run(code, pattern, text, seconds=60) == f"{error}\n"
 
 
+def test_expression_that_calls_itself_for_ever_is_a_failed_example() -> None:
+    code = "from harness.postprocess import Postprocess\nprint(Postprocess(extract='(?P<x>(?&x)a)', time_limit=60)('a').error)"
+    error = "postprocess.extract='(?P<x>(?&x)a)' took too much memory for a text of 1 characters"
+    assert bounded.run(code, seconds=60) == f"{error}\n"
+
+
+def test_expression_that_is_slow_for_every_output_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postprocess, "MOST_SLOW", 2)
+    process = postprocess.Postprocess(extract="(a|aa)+$", time_limit=0.01)
+    text = "a" * 60 + "!"
+    assert [process(text).text, process("aa").text, process(text).text] == [None, "a", None]
+    with pytest.raises(HarnessError) as raised:
+        process(text)
+    slow = "postprocess.extract='(a|aa)+$' took longer than 0.01 s for a text of 61 characters"
+    assert str(raised.value) == f"{slow}, and so for 2 before; expected a simpler expression"
+
+
 def test_condition_that_takes_for_ever_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "one", "a" * 60 + "!")
     code, said = bounded.harness("runs", "name~(a|aa)+$", seconds=60, folder=tmp_path)
@@ -214,6 +233,34 @@ def test_memory_does_not_grow_with_the_pairs_of_systems(test: str) -> None:
     assert megabytes < (100 if test == "bootstrap" else 250)
 
 
+SYSTEMS = """
+import sys, tracemalloc
+import numpy as np
+from harness.analysis import loading, many
+from harness.types import RunResult, Signature, Statistics
+from harness.testing import CannedMetric
+
+runs, rows = 60, 100_000
+def stored(name, trust):
+    values = np.full((rows, 2), float(name))
+    return RunResult(name, "d", "d", name, {}, {"m": Statistics(CannedMetric(), values, Signature({}, {}), "")}, list, 0)
+
+loading._load = stored
+tracemalloc.start()
+loaded, _ = loading.loaded_runs([str(i) for i in range(runs)])
+sums = [run.statistics["m"].rows.sum() / rows / 2 for run in loaded]
+turned = loaded[-1].statistics["m"].taken([5, 3])
+print(sums == list(range(runs)), turned.rows.tolist(), turned.scored.tolist(), tracemalloc.get_traced_memory()[1] // 2**20)
+"""
+
+
+def test_rows_of_many_systems_are_kept_elsewhere() -> None:
+    """Those of 60 systems take 92 MiB, of which 64 stay in memory."""
+    right, values, scored, megabytes = bounded.run(SYSTEMS, seconds=60).replace(", ", ",").split()
+    assert (right, values, scored) == ("True", "[[59.0,59.0],[59.0,59.0]]", "[True,True]")
+    assert int(megabytes) < 75
+
+
 # ---------------------------------------------------------------- files
 
 DATA = ("run", "system=copy", "tracking=none", "stats.resamples=20", "output_dir=run", "metrics=exact_match")
@@ -287,3 +334,33 @@ def test_named_pipe_for_stored_outputs(tmp_path: Path, name: str) -> None:
     ended, printed = bounded.harness(*arguments, folder=tmp_path, seconds=60)
     assert ended == 1
     assert f"{name} is not a regular file; expected a file of outputs" in printed
+
+
+# ---------------------------------------------------------------- an index that came with a folder
+
+ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r) select max(n) from r"
+COLUMNS = "key blob primary key, id integer, used integer, size integer, checksum integer"
+SCHEMAS = {
+    "a view": f"create view entries as select n as key, n as id, 0 as used, 0 as size, 0 as checksum from ({ENDLESS.replace('max(n)', 'n')});",
+    "a trigger": f"create trigger t before insert on data begin {ENDLESS}; end;",
+    "a column": f"drop table entries; create table entries ({COLUMNS}, more as (length(hex(zeroblob(1000000000)))));",
+    "another table": "create table more (n);",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_index_of_a_stranger_runs_nothing(tmp_path: Path, schema: str) -> None:
+    runs = tmp_path / "runs"
+    for i in range(100):
+        write_run(runs / f"r{i}", f"r{i}")
+    assert bounded.harness("runs", "--limit", "1", folder=tmp_path)[0] == 0
+    with closing(sqlite3.connect(runs / ".cache" / "records.sqlite")) as connection:
+        if "view" in schema:
+            connection.execute("drop table entries")
+        connection.executescript(schema)
+    for i in range(3):  # some are to be written to the index
+        write_run(runs / f"new{i}", f"new{i}")
+    code, said = bounded.harness("runs", "--limit", "1", folder=tmp_path, seconds=30)
+    assert code == 0, said
+    assert "records.sqlite is broken (it has other tables than a cache); set aside, a new one begins" in said
+    assert "records.sqlite" not in bounded.harness("runs", "--limit", "1", folder=tmp_path, seconds=30)[1]

@@ -254,3 +254,67 @@ def test_a_run_folder_may_be_a_link_that_the_user_names(cli: Cli, received: Rece
     called = cli("compare", "mine", "bad", "--resamples", "100")
     assert called.code == 0, called.err
     shutil.rmtree("kept")
+
+
+# ---------------------------------------------------------------- work without end that a folder asks for
+
+ASKED = [
+    ("stats.resamples", 10**9, "stats.resamples of the run folder is 1000000000, and you did not ask for it; expected at most 100,000, --trust, or stats.resamples=…"),
+    ("stats.resamples", 2**63, "stats.resamples=9223372036854775808; expected a whole number of at most 18 digits"),
+    ("stats.resamples", -1, "resamples=-1; expected 2 or more"),
+    ("stats.resamples", 1e300, "good/manifest.json: config.stats is not that of a finished run (Value '1e+300' of type 'float' could not be converted to Integer)"),
+    ("stats.level", 1, "level=1.0; expected a share between 0 and 1"),
+    ("stats.level", 1e300, "level=1e+300; expected a share between 0 and 1"),
+    ("stats.seed", -1, "seed=-1; expected 0 or more"),
+    ("stats.seed", 2**63, "stats.seed=9223372036854775808; expected a whole number of at most 18 digits"),
+    ("stats.buckets", 2**40, "stats.buckets=1099511627776; expected 1024 to 65536"),
+    ("stats.method", "x", "method=x; expected one of "),
+    ("stats.strata", "nowhere", "nowhere"),
+    ("stats.more", 1, "good/manifest.json: config.stats is not that of a finished run (Key 'more' not in 'StatsConfig')"),
+    ("tracking.experiment", [1], "good/manifest.json"),
+    ("postprocess.time_limit", 1e9, "postprocess.time_limit of the run folder is 1000000000.0, and you did not ask for it; expected at most 60.0, --trust, or"),
+    ("postprocess.extract", "(" * 5_000 + ")" * 5_000, "cannot be used (RecursionError); expected a simpler expression"),
+    ("metrics.bleu.max_order", 10**12, "max_order=1000000000000; expected 1 to 9"),
+    ("metrics.chrf.char_order", 10**12, "char_order=1000000000000; expected "),
+    ("metrics.chrf.word_order", 10**12, "word_order=1000000000000; expected "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "value", "expected"), ASKED, ids=[f"{place}={str(v)[:12]}" for place, v, _ in ASKED])
+def test_score_does_not_follow_numbers_beyond_reason(
+    cli: Cli, received: Received, place: str, value: Any, expected: str
+) -> None:
+    folders.put(received("good"), "manifest.json", f"config.{place}", value)
+    called = cli(*SCORE)
+    assert called.code == 1
+    assert called.err.startswith("harness: ") and "Traceback" not in called.err
+    assert expected in called.err
+    assert len(called.err) < 2_000
+
+
+@pytest.mark.parametrize("more", [["stats.resamples=50"], ["--trust", "stats.level=0.9"]])
+def test_score_of_many_resamples_that_the_caller_decides(cli: Cli, received: Received, more: list[str]) -> None:
+    folders.put(received("good"), "manifest.json", "config.stats.resamples", 100_001)
+    called = cli(*SCORE, *more, "output_dir=out")
+    assert called.code == 0, called.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("compare", "good", "bad"), ("table", "good", "bad"), ("best", "good", "bad"), ("power", "good", "bad"),
+     ("report", "good", "bad", "-o", "r.html"), ("plot", "good", "bad", "-o", "f")],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--resamples", 10**12, "resamples=1000000000000; expected at most 10,000,000"),
+        ("--resamples", 10**30, f"resamples={10**30}; expected at most 10,000,000"),
+        ("--seed", 2**63, f"seed={2**63}; expected at most {2**63 - 1}"),
+    ],
+)
+def test_numbers_beyond_reason_of_the_caller(
+    cli: Cli, received: Received, command: tuple[str, ...], option: str, value: int, expected: str
+) -> None:
+    received("good"), received("bad")
+    called = cli(*command, option, str(value), "--no-progress")
+    assert (called.code, called.err) == (1, f"harness: {expected}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from harness.cli.arguments import as_json
@@ -56,11 +57,26 @@ def call(options: Any) -> None:
         for name in wanted:
             check_score(listed, name, f"--score {name}")
         if options.json:
-            import orjson
-
             unfinished = [{"folder": str(path), "reason": reason} for path, reason in listed.unfinished.items()]
-            document = {"schema": 1, "runs": [json_of(run, wanted) for run in listed], "unfinished": unfinished}
-            sys.stdout.write(in_json(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()) + "\n")
+            _write_json({"schema": 1}, (json_of(run, wanted) for run in listed), unfinished)
         else:
             named = [condition(text).field for text in options.where] + [(options.sort or "").removeprefix("-")]
             print_runs(listed, wanted, [name.partition("/ci_")[0] for name in named], options.below)
+
+
+def _write_json(head: dict[str, Any], runs: Iterable[Any], unfinished: list[Any]) -> None:
+    """The document run by run: of ten thousand it has 150 MB."""
+    import orjson
+
+    def shown(value: Any, before: str = "") -> str:
+        text = in_json(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+        return text.replace("\n", f"\n{before}")
+
+    write = sys.stdout.write
+    write(shown(head)[:-2] + ',\n  "runs": [')
+    last = ""
+    for run in runs:
+        write(f"{last}\n    {shown(run, '    ')}")
+        last = ","
+    write("\n  ]" if last else "]")
+    write(f',\n  "unfinished": {shown(unfinished, "  ")}\n}}\n')

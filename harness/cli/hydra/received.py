@@ -16,15 +16,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydra.core.override_parser.types import Override
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from harness.analysis.trust import MISSING, Trust, in_folder
 from harness.run import config as core
 from harness.run.logging import followed
 from harness.types import HarnessError
+from harness.types.settings import StatsConfig, TrackingConfig
 
 POSTPROCESS = "harness.postprocess.Postprocess"
 TRACKERS = ("harness.tracking.none.NoTracking", "harness.tracking.mlflow.MlflowTracker")
 PARTS = ("metrics", "postprocess", "stats", "tracking")
+BOUNDS = {("stats", "resamples"): 100_000, ("postprocess", "time_limit"): 60.0}
+"""Work that a folder may ask for: ten times the defaults."""
 INTERPOLATION = re.compile(r"(\\*)\$\{")
 
 
@@ -49,6 +54,14 @@ def checked(config: Mapping[str, Any], where: str) -> dict[str, Any]:
         if "defaults" in named or not all(isinstance(target, str) for target in targets):
             raise HarnessError(f"{where}: config.{part} is not that of a finished run; expected _target_ and options")
         parts[part] = literal(named)
+    for part, kind in (("stats", StatsConfig), ("tracking", TrackingConfig)):
+        try:
+            OmegaConf.merge(OmegaConf.structured(kind), parts[part])
+        except OmegaConfBaseException as error:
+            raise HarnessError(
+                f"{where}: config.{part} is not that of a finished run ({str(error).splitlines()[0]}); expected the "
+                "options that it has"
+            ) from None
     return parts
 
 
@@ -82,7 +95,19 @@ class Received:
                         f"loads it, {where}=… or {where}.OPTION=… of your own, or "
                         f"{'~' + where if where.startswith('metrics.') else where + '=none'}"
                     )
+            self._check_bounds(resolved)
         trust.announce([what for names in strangers.values() for what in names])
+
+    def _check_bounds(self, resolved: Mapping[str, Any]) -> None:
+        """Refuses work without end that only the folder asks for."""
+        for (part, option), most in BOUNDS.items():
+            value = resolved[part].get(option)
+            asked = isinstance(value, int | float) and not value <= most
+            if asked and option not in self._own(part, resolved[part], self.stored[part]):
+                raise HarnessError(
+                    f"{part}.{option} of the run folder is {value}, and you did not ask for it; expected at most "
+                    f"{most:,}, --trust, or {part}.{option}=… of your own"
+                )
 
     def store(self, tracking: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """(the tracking with the store to log to, whether without credentials)."""

@@ -26,7 +26,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from harness.inputs.visible import in_line
+from harness.inputs.visible import in_line, visible
 
 GAP = 2
 INTERVAL = re.compile(r"\[(\S+), (\S+)\]")
@@ -56,12 +56,12 @@ class Columns:
     @property
     def width(self) -> int:
         """Of its widest line."""
-        return max(cell_len(line) for line in self.lines())
+        return max(_width(line) for line in self.lines())
 
     @property
     def widths(self) -> list[int]:
         """Of its columns, without the gaps between them."""
-        return [cell_len(column[0]) for column in self._aligned(self.heads)]
+        return [_width(column[0]) for column in self._aligned(self.heads)]
 
     def keeping(self, columns: Sequence[int]) -> Columns:
         """The same rows with these columns only."""
@@ -116,7 +116,7 @@ class Columns:
         """One line per cell, the row's first cell above them: for terminals too narrow for the columns. A value
         that has no room beside its label stands below it."""
         stack = _Stacked((self.heads[0], "left"), ("", "left"), title=self.title)
-        longest = max((cell_len(head) for head in self.heads[1:]), default=0)
+        longest = max((_width(head) for head in self.heads[1:]), default=0)
         aligned = self._aligned([""] * len(self.heads))
         for r, (cells, style) in enumerate(self.rows, 1):
             if _plain(cells[0]).strip():
@@ -125,8 +125,8 @@ class Columns:
                 value = aligned[i][r].strip() if self.kinds[i] in ("left", "right") else aligned[i][r].rstrip()
                 if not value.strip():
                     continue
-                label = f"  {head}" + " " * (longest - cell_len(head) + GAP)
-                if cell_len(label) + cell_len(value) > width:
+                label = f"  {head}" + " " * (longest - _width(head) + GAP)
+                if _width(label) + _width(value) > width:
                     stack.add_row(Text(label.rstrip(), "dim"), "")
                     label, value = " " * 2 * GAP, value.strip()
                 styled = cells[i]
@@ -165,8 +165,21 @@ def show(out: Console, wide: Columns, *narrower: Columns, last: Columns | None =
     out.print(next(fits, None) or (last or wide).stacked(out.width), crop=False)
 
 
+def put(out: Console, shown: Columns) -> None:
+    """Prints a table that may have thousands of lines: to what is no terminal as plain text, without rich."""
+    if out.is_terminal:
+        out.print(shown, crop=False)
+    else:
+        out.file.write("".join(f"{visible(line)}\n" for line in shown.lines()))
+
+
+def _width(text: str) -> int:
+    """In columns of a terminal; rich looks at each text of a table of thousands several times."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
 def _alone(cells: Sequence[Cell]) -> bool:
-    return len(cells) > 1 and not any(map(_plain, cells[1:]))
+    return len(cells) > 1 and not any(cell.plain if isinstance(cell, Text) else cell for cell in cells[1:])
 
 
 def _plain(cell: Cell) -> str:
@@ -180,10 +193,11 @@ def _aligned(cells: Sequence[str], kind: str, head: str) -> list[str]:
         cells = _by_point(cells)
     elif kind == "interval":
         cells = _by_bounds(cells)
-    width = max(cell_len(text) for text in (head, *cells))
-    right = kind in ("right", "point")
-    pads = [(text, " " * (width - cell_len(text))) for text in (head, *cells)]
-    return [pad + text if right else text + pad for text, pad in pads]
+    lines = [head, *cells]
+    widths = [_width(text) for text in lines]
+    widest, right = max(widths), kind in ("right", "point")
+    blanks = [" " * (widest - width) for width in widths]
+    return [blank + text if right else text + blank for text, blank in zip(lines, blanks, strict=True)]
 
 
 def _by_point(cells: Sequence[str]) -> list[str]:
@@ -196,17 +210,16 @@ def _by_point(cells: Sequence[str]) -> list[str]:
 def _by_bounds(cells: Sequence[str]) -> list[str]:
     """Both bounds as wide as the widest of those with as many digits after the point."""
     matches = [INTERVAL.fullmatch(text) for text in cells]
+    digits = [_digits(match[2]) if match else 0 for match in matches]
     widths: dict[int, tuple[int, int]] = {}
-    for match in matches:
+    for match, after in zip(matches, digits, strict=True):
         if match:
-            low, high = widths.get(_digits(match[2]), (0, 0))
-            widths[_digits(match[2])] = max(low, len(match[1])), max(high, len(match[2]))
+            low, high = widths.get(after, (0, 0))
+            widths[after] = max(low, len(match[1])), max(high, len(match[2]))
     return [
-        text if match is None else "[{:>{}}, {:>{}}]".format(
-            match[1], widths[_digits(match[2])][0], match[2], widths[_digits(match[2])][1]
-        )
-        for text, match in zip(cells, matches, strict=True)
-    ]  # fmt: skip
+        f"[{match[1]:>{widths[after][0]}}, {match[2]:>{widths[after][1]}}]" if match else text
+        for text, match, after in zip(cells, matches, digits, strict=True)
+    ]
 
 
 def _digits(text: str) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
-from harness.report.terminal.layout import GAP, Columns
+from harness.report.terminal.layout import GAP, Columns, put
 from harness.report.terminal.summary import console, linked
 from harness.types import RunRecord, RunRecords
 from harness.types.nouns import DIGITS
@@ -24,7 +25,7 @@ def print_runs(runs: RunRecords, scores: Sequence[str], more: Sequence[str], bel
     if runs:
         names = list(scores) or common(runs, more)
         shown, left = _layout(runs, names, out.width, bool(scores))
-        out.print(shown, crop=False)
+        put(out, shown)
         levels = {run.values[name]["level"] for run in runs for name in names if name in run.values}
         notes = [f"{len(runs):,} {'run' if len(runs) == 1 else 'runs'}"]
         notes += [f"{100 * levels.pop():g}% intervals"] if len(levels) == 1 else []
@@ -127,15 +128,15 @@ def _failed(run: RunRecord) -> str:
 
 
 def _ended(run: RunRecord) -> str:
-    return run.ended.astimezone().strftime("%Y-%m-%d %H:%M")
+    return run.ended.astimezone().isoformat(" ", "minutes")[:16]
 
 
 def _digits(runs: Sequence[RunRecord], names: Sequence[str]) -> dict[str, int]:
     """One scale per column."""
-    known = {name: [_digits_in(run, name) for run in runs if name in run.values] for name in names}
-    return {name: min(digits, default=DIGITS) for name, digits in known.items()}
+    known = {name: [value for run in runs if (value := run.values.get(name)) is not None] for name in names}
+    return {name: min((_digits_in(value) for value in values), default=DIGITS) for name, values in known.items()}
 
 
-def _digits_in(run: RunRecord, name: str) -> int:
+def _digits_in(value: Mapping[str, Any]) -> int:
     """As `Score` has them; to make one of each score of ten thousand runs takes longer than all else."""
-    return int(run.values[name].get("digits", DIGITS))
+    return int(value.get("digits", DIGITS))

@@ -33,6 +33,8 @@ def console() -> Console:
 
 def linked(text: str, target: str | Path, dim: bool = False) -> Text:
     """A text that a terminal opens as a page or a folder."""
+    if not sys.stdout.isatty():  # a pipe gets no links
+        return Text(in_line(text), "dim" if dim else "")
     uri = in_line(target) if isinstance(target, str) else f"file://{quote(os.path.abspath(target), errors='replace')}"
     return Text(in_line(text), Style(link=uri, dim=dim or None))
 
