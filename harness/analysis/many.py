@@ -6,11 +6,10 @@ them at a time, so the others are read when they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.stats.spilled import Spilled
-from harness.types import Array, RunResult, Statistics
+from harness.types import Rows, RunResult, Statistics
 
 MEMORY = 2**26
 """Bytes of rows that stay in memory: 64 MiB, those of BLEU for 80 systems on ten thousand examples."""
@@ -19,26 +18,16 @@ MEMORY = 2**26
 class Elsewhere(Statistics):
     """Statistics whose rows are in a collection, and are read whenever they are asked for."""
 
-    __slots__ = ("_place", "_rows")
-    _place: object
-    _rows: Spilled
-
-    def __init__(self, statistics: Statistics, rows: Spilled) -> None:
-        for name in ("metric", "signature", "key", "lists"):
-            object.__setattr__(self, name, getattr(statistics, name))
-        place = object()
+    @classmethod
+    def put(cls, statistics: Statistics, rows: Spilled) -> Elsewhere:
+        """The same, with their rows in the collection."""
+        place, lists = object(), statistics.lists
         rows[place] = statistics.rows
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "_place", place)
+        return cls(statistics.metric, lambda: Rows(rows[place], lists), statistics.signature, statistics.key)
 
     @property
-    def rows(self) -> Array:
-        return self._rows[self._place]
-
-    def taken(self, places: Sequence[int]) -> Statistics:
-        some = self.whole[places]
-        ordered = Statistics.of(self.metric, some.values, self.signature, self.key, some.lists)
-        return Elsewhere(ordered, self._rows)
+    def whole(self) -> Rows:  # and not kept
+        return self.load()
 
 
 class Many:
@@ -55,5 +44,5 @@ class Many:
             self._room -= size
             return run
         return replace(
-            run, statistics={name: Elsewhere(part, self._elsewhere) for name, part in run.statistics.items()}
+            run, statistics={name: Elsewhere.put(part, self._elsewhere) for name, part in run.statistics.items()}
         )
