@@ -119,16 +119,20 @@ class Scorer:
         for metric in self.metrics.values():
             metric.advance = step.advance
 
-        def with_rows(block: Answered, names: Iterable[str], known: Table) -> Table:
-            return {**known, **{name: self.rows(name, block) for name in names if name not in known}}
+        def on_a_core(block: Answered, known: Table) -> Table:
+            return {**known, **{name: self.rows(name, block) for name in ahead if name not in known}}
 
         def begun() -> Iterator[tuple[Answered, Table]]:
             for block in answers.blocks():
                 parts = {name: rows.part() for name, rows in stored.items()}
                 yield block, {name: part for name, part in parts.items() if part is not None}
 
-        for block, table in _in_order(lambda block, known: with_rows(block, ahead, known), begun()):
-            yield block, with_rows(block, self.metrics, table)
+        for block, known in _in_order(on_a_core, begun()):
+            table = dict(known)
+            for name in (name for name in self.metrics if name not in known):
+                step.note(name)
+                table[name] = self.rows(name, block)
+            yield block, table
 
     def rows(self, name: str, block: Answered) -> Rows:
         """One metric's of all n examples of a block; NaN and empty lists for those that failed."""

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,8 @@ class _File:
 
     def discard(self) -> None:
         if not self._handle.closed:
+            with suppress(OSError):  # there is no room for the end of the file either
+                self._writer.close()
             self._handle.close()
         self.temporary.unlink(missing_ok=True)
 

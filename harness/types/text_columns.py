@@ -484,8 +484,9 @@ def blocks_of(examples: Iterable[Example]) -> Iterator[Examples]:
         yield Examples.of(block)
 
 
-def in_blocks(parts: Iterable[Examples], size: int = BLOCK) -> Iterator[Examples]:
-    """The same examples in parts of `size`, the last one apart."""
+def in_blocks(parts: Iterable[Examples], size: int | None = None) -> Iterator[Examples]:
+    """The same examples in blocks, or in parts of another size, the last one apart."""
+    size = BLOCK if size is None else size
     waiting: list[Examples] = []
     held = 0
     for part in parts:
