@@ -30,10 +30,10 @@ def row_by_row(path: Path, ids: list[str]) -> dict[tuple[str, int], Output]:
         for field in ("id", "output"):
             if field not in row:
                 raise files.missing_field(place, field, row)
-        repeat = row.get("repeat", 0)
+        id_, repeat = files.identifier(row["id"], place, "id"), row.get("repeat", 0)
         if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
             raise HarnessError(f"{place}: 'repeat' is {repeat!r}; expected a whole number from 0")
-        key = files.identifier(row["id"], place, "id"), repeat
+        key = id_, repeat
         if key in outputs:
             which = f"the id {key[0]!r}" + (f" with the repeat {key[1]}" if "repeat" in row else "")
             raise HarnessError(f"{place} has {which}, already used in {places[key]}; expected it once")
