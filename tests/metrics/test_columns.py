@@ -85,9 +85,9 @@ def test_columns_give_the_rows_of_lists(name: str, cases: Cases, place: int) -> 
 @pytest.mark.parametrize("name", METRICS)
 def test_fitted_to_columns(name: str) -> None:
     references = TextLists.of([["a b", "a"], ["b c"]])
-    one, other = METRICS[name].fit(references), METRICS[name].fit(list(references))
-    assert one.context == other.context
-    assert one.signature(references) == other.signature(list(references))
+    by_columns, by_lists = METRICS[name].fit(references), METRICS[name].fit(list(references))
+    assert by_columns.context == by_lists.context
+    assert by_columns.signature(references) == by_lists.signature(list(references))
 
 
 @pytest.mark.parametrize("name", COMPILED)
