@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.datasets.embedded import EmbeddedDataset
@@ -59,6 +59,7 @@ ANY = st.fixed_dictionaries(
 
 
 @given(pairs(), ANY)
+@example([(":Ā", [":"]), ("Ā:", ["Ā"])], {"word_order": 1})
 def test_hostile_text(cases: list[tuple[str, list[str]]], options: dict[str, Any]) -> None:
     check([output for output, _ in cases], [refs for _, refs in cases], options)
 

@@ -20,7 +20,7 @@ from harness.metrics.nist import Nist
 from harness.metrics.rouge import Rouge
 from harness.metrics.squad import ExactMatch, TokenF1
 from harness.metrics.ter import Ter
-from harness.metrics.tokenizers import ascii_words, lowered, tokenizer
+from harness.metrics.tokenizers import ascii_words, chrf_words, lowered, tokenizer
 from harness.types import Batch, Metric, Rows, TextLists, Texts
 from tests.metrics.hostile import PIECES, WHITE, lines, pairs, texts
 
@@ -85,9 +85,9 @@ def test_columns_give_the_rows_of_lists(name: str, cases: Cases, place: int) -> 
 @pytest.mark.parametrize("name", METRICS)
 def test_fitted_to_columns(name: str) -> None:
     references = TextLists.of([["a b", "a"], ["b c"]])
-    one, other = METRICS[name].fit(references), METRICS[name].fit(list(references))
-    assert one.context == other.context
-    assert one.signature(references) == other.signature(list(references))
+    by_columns, by_lists = METRICS[name].fit(references), METRICS[name].fit(list(references))
+    assert by_columns.context == by_lists.context
+    assert by_columns.signature(references) == by_lists.signature(list(references))
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -255,3 +255,16 @@ def test_equal_words_have_equal_ids(strings: list[str]) -> None:
     words += [word[:8] for word in words] + [word[:9] for word in words] + ["Ā" + word[1:] for word in words]
     tokens = tokenizer("none")(words)
     assert tokens.ids.tolist() == [list(dict.fromkeys(words)).index(word) for word in words]
+
+
+WORDS = ["rouge-score", "chrF++", "13a", "none", "intl", "char", "zh"]
+
+
+@pytest.mark.parametrize("name", WORDS)
+@given(strings=st.lists(texts, max_size=6))
+@example(strings=[":Ā", ":", "Ā:", "Ā", "Ā."])
+def test_a_word_has_one_id(name: str, strings: list[str]) -> None:
+    own = {"rouge-score": ascii_words, "chrF++": chrf_words}
+    table = own[name]() if name in own else tokenizer(name).table
+    vocabulary = columns.tokenized(arrow.column(strings), table).vocabulary()
+    assert len(set(vocabulary)) == len(vocabulary)

@@ -171,12 +171,14 @@ def split(kinds, points, bounds, padded, edges, firsts, lengths, starts):
                     cut = np.int64(1)
                 if cut < length:
                     firsts[made] = first
-                    lengths[made] = -cut if cut > SHORT or seen & WIDE else cut
+                    wide = kinds[first] & WIDE if cut == 1 else seen & WIDE  # no EDGE is
+                    lengths[made] = -cut if cut > SHORT or wide else cut
                     made += 1
                     first += np.uint64(cut)
                     length -= cut
             firsts[made] = first
-            lengths[made] = -length if length > SHORT or seen & WIDE else length
+            wide = kinds[first] & WIDE if length == 1 else seen & WIDE
+            lengths[made] = -length if length > SHORT or wide else length
             made += 1
         t += 1
     starts[t] = made
