@@ -92,6 +92,7 @@ class MoverScore(Metric):
             if choice not in choices:
                 raise HarnessError(f"metrics.moverscore.{option}={choice}; expected {' or '.join(choices)}")
         self.layers, self.n_gram, self.idf, self.compat = layers, n_gram, idf, compat
+        self.at_once = idf
         self.stop_words, self.remove_subwords, self.references = stop_words, remove_subwords, references
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.pretrained = Pretrained(

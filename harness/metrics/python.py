@@ -45,6 +45,8 @@ USER = ("name", "scores", "higher_is_better", "needs_references", "revision")
 class UserMetric(Metric):
     """What the user's own code says of each example: by default scores, whose mean counts."""
 
+    at_once = True
+
     def __init__(
         self,
         name: str,

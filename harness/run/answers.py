@@ -102,6 +102,13 @@ class Answers:
         for rows, raw, after in zip(self.rows.blocks(), self._raw.blocks(), processed.blocks(), strict=True):
             yield Answered(rows, raw, raw if self._processed is None else after)
 
+    def whole(self) -> Answered:
+        """All of them as one block, for whoever cannot do with less."""
+        blocks = list(self.blocks())
+        rows = Examples.joined([block.rows for block in blocks])
+        raw, processed = (Outputs.joined([getattr(block, name) for block in blocks]) for name in ("raw", "processed"))
+        return Answered(rows, raw, processed)
+
     @property
     def failed(self) -> NDArray[np.int64]:
         """The places of rows without an output to score."""

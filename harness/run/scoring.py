@@ -115,17 +115,22 @@ class Scorer:
         """Each block with its rows, in order. What an earlier run has (`reused`, by metric) is taken from there;
         metrics that can are computed on all cores, some blocks ahead, the others one block after the other."""
         stored = {name: _Stored(rows, answers) for name, rows in reused.items()}
-        ahead = [name for name, metric in self.metrics.items() if metric.threads]
+        ahead = [name for name, metric in self.metrics.items() if metric.threads and not metric.at_once]
         for metric in self.metrics.values():
             metric.advance = step.advance
+        at_once = [name for name, metric in self.metrics.items() if metric.at_once and name not in reused]
+        whole = {name: self.rows(name, answers.whole()) for name in at_once}
 
         def on_a_core(block: Answered, known: Table) -> Table:
             return {**known, **{name: self.rows(name, block) for name in ahead if name not in known}}
 
         def begun() -> Iterator[tuple[Answered, Table]]:
+            first = 0
             for block in answers.blocks():
                 parts = {name: rows.part() for name, rows in stored.items()}
-                yield block, {name: part for name, part in parts.items() if part is not None}
+                known = {name: part for name, part in parts.items() if part is not None}
+                yield block, {**known, **{name: rows[first : first + len(block)] for name, rows in whole.items()}}
+                first += len(block)
 
         for block, known in _in_order(on_a_core, begun()):
             table = dict(known)
@@ -150,7 +155,7 @@ class Scorer:
     def values(self, score: str, answers: Answers) -> Array:
         """(n,) the examples' scores of this name; NaN where an output failed."""
         name, metric = next((name, m) for name, m in self.metrics.items() if score in m.score_names)
-        rows = Rows.joined(*(self.rows(name, block) for block in answers.blocks()))
+        rows = self.rows(name, answers.whole())
         values: Array = metric.score_examples(rows.values)[:, metric.score_names.index(score)]
         return values
 

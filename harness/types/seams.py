@@ -16,6 +16,9 @@ from harness.types.lists import Integers, Rows
 from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
 from harness.types.text_columns import Batch, Examples, TextLists, blocks_of
 
+UNDECIDING = ("name", "columns", "score_names", "counted", "reads", "at_once", "advance", "arrays", "context")
+"""What a metric's object holds that says nothing of its scores' definition, or says it elsewhere."""
+
 
 class Dataset(ABC):
     """A source of examples."""
@@ -159,6 +162,9 @@ class Metric(ABC):
     threads: ClassVar[bool] = False
     """True where `statistics` may be called from several threads at once and releases the lock that Python has, so that
     blocks are scored on all cores."""
+    at_once: bool = False
+    """True where `statistics` is to be called once with all examples of a run, not with a block of some thousand at a
+    time: it starts a program, or a row depends on other outputs."""
     lists: tuple[str, ...] = ()
     """Names of the lists that each example has beside its k numbers, for `score_weighted`. A value must mean the same
     in every example, system and process, such as a hash of a word: rows are stored, and rows of two systems mixed."""
@@ -266,11 +272,7 @@ class Metric(ABC):
         Override it to say it in words; never put a secret there.
         """
         own = {k: v for k, v in vars(self).items() if not k.startswith("_")}
-        kept = {
-            k: repr(v)
-            for k, v in own.items()
-            if k not in ("name", "columns", "score_names", "counted", "reads", "advance", "arrays", "context")
-        }
+        kept = {k: repr(v) for k, v in own.items() if k not in UNDECIDING}
         return {"options": hashlib.sha256(repr(sorted(kept.items())).encode()).hexdigest()[:8]} if kept else {}
 
     def provenance(self) -> dict[str, str]:

@@ -96,6 +96,22 @@ def test_rows_that_are_there_are_not_computed_again(data: Path, cli: Cli, monkey
     assert one.to_pylist() == other.to_pylist()
 
 
+def test_code_of_the_user_s_own_is_called_once(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program is not started for every block, and a function may look at all outputs."""
+    (data / "own.py").write_text(
+        "def rank(outputs, references, sources):\n    with open('calls.txt', 'a') as file:\n        print(len(outputs), file=file)\n"
+        "    return [sorted(outputs).index(text) for text in outputs]\n"
+    )
+    monkeypatch.setattr(text_columns, "BLOCK", 4)
+    arguments = [argument for argument in RUN if not argument.startswith("metrics")]
+    own = ("metrics=[python]", "metrics.python.function=own.py:rank")
+    called = cli(*arguments, *own, "output_dir=run")
+    assert called.code == 0, called.err
+    assert (data / "calls.txt").read_text() == f"{N - 2}\n"
+    ranks = [rank for rank in harness.load_run("run").table.column("rank").to_pylist() if rank is not None]
+    assert (len(ranks), min(ranks)) == (N - 2, 0)
+
+
 def test_damaged_rows_are_computed_again(data: Path, cli: Cli) -> None:
     first = cli(*RUN, "output_dir=run")
     assert first.code == 0, first.err
