@@ -12,13 +12,18 @@ whatever other rows are in its block and in whatever order its fields stand.
 (None, None, None)
 >>> one.key == other.key, one.ordered == other.ordered
 (True, False)
+>>> parts = Content(), Content()
+>>> [part.add(some) for part, some in zip(parts, (rows[:2], rows[2:]))]
+[None, None]
+>>> Content.summed(part.document for part in parts).key == one.key
+True
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -98,6 +103,20 @@ class Content:
         self.rows += len(rows)
         self._sum += rows.sum(0, dtype=np.uint64)
         self._sequence.update(rows.tobytes())
+
+    @classmethod
+    def summed(cls, documents: Iterable[Mapping[str, Any]]) -> Content:
+        """Of parts, as their documents have them; it has a `key`, but says nothing of the order."""
+        content = cls()
+        for part in documents:
+            content.rows += part["rows"]
+            content._sum += np.array([int(part["sum"][:16], 16), int(part["sum"][16:], 16)], np.uint64)
+        return content
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What of it can be added to that of other rows."""
+        return {"rows": self.rows, "sum": "".join(f"{int(half):016x}" for half in self._sum)}
 
     @property
     def key(self) -> str:

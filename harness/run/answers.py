@@ -15,7 +15,7 @@ from harness.inputs.hashing import Content, Hashes, hashed, hashed_lists, hashed
 from harness.inputs.kept import Kept
 from harness.postprocess import Postprocess
 from harness.store.example_table import Layout
-from harness.types import Batch, Example, Examples, Output, Outputs, Texts
+from harness.types import ABSENT, Batch, Example, Examples, Output, Outputs, Texts
 from harness.types.text_columns import blocks_of
 
 LONGEST = 10_000_000
@@ -123,13 +123,19 @@ class Answers:
         return self._contents[reads].ordered
 
     def _hash(self, block: Answered) -> None:
-        hashes: dict[str, Hashes] = {}
-        present = block.processed.texts.present[:, None]
-        for columns, content in self._contents.items():
-            for name in columns:
-                if name not in hashes:
-                    hashes[name] = _hashed_column(block, name)
-            content.add(hashed_rows(*(hashes[name] for name in columns)) * present)
+        for columns, hashes in hashed_reads(block, self._contents):
+            self._contents[columns].add(hashes)
+
+
+def hashed_reads(block: Answered, reads: Iterable[Reads]) -> Iterator[tuple[Reads, Hashes]]:
+    """For each of these sets of columns the rows' hashes (n, 2), zeros for rows that cannot be scored."""
+    hashes: dict[str, Hashes] = {}
+    present = block.processed.texts.present[:, None]
+    for columns in reads:
+        for name in columns:
+            if name not in hashes:
+                hashes[name] = _hashed_column(block, name)
+        yield columns, hashed_rows(*(hashes[name] for name in columns)) * present
 
 
 def _hashed_column(block: Answered, name: str) -> Hashes:
@@ -139,8 +145,10 @@ def _hashed_column(block: Answered, name: str) -> Hashes:
         return hashed_lists(block.rows.references, name)
     if name == "sources":
         return hashed(block.rows.sources, name)
-    column = block.rows.metadata.get(name)
-    return np.zeros((len(block), 2), np.uint64) if column is None else hashed_values(column, name)
+    column = block.rows.metadata.get(name, [None] * len(block))
+    if not isinstance(column, Texts):  # to a metric, a field that an example does not have is one that is null
+        column = [None if value is ABSENT else value for value in column]
+    return hashed_values(column, name)
 
 
 def bounded(outputs: Outputs) -> Outputs:

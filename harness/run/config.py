@@ -41,6 +41,12 @@ def key(resolved: Mapping[str, Any], origins: Origins = NOWHERE, received: bool 
     return digest(keyed(kept, origins))
 
 
+def of_whole(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of the whole data set that this one is a shard of."""
+    dataset = resolved["dataset"]
+    return {**resolved, "dataset": {**dataset, "shard": None} if isinstance(dataset, Mapping) else dataset}
+
+
 OWN_SYSTEM = re.compile(r"harness\.(systems|tracking)\.[a-z_]+\.[A-Za-z]+")
 
 

@@ -151,7 +151,7 @@ class Source:
     def work(self, rows: Sequence[Example]) -> Work:
         """What must be generated for these rows."""
         job = self.job
-        keys = output_keys(job.system, owner_of(job.system, self.identity, job.key), rows)
+        keys = output_keys(job.system, owner_of(job.system, self.identity, job.whole_key or job.key), rows)
         served = self.cache if job.cache == "all" or not job.system.sampled else None
         return work_of(job.system, keys, rows, self.journal.content, served, job.retry_failed)
 

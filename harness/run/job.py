@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from harness.run.stopping import Stop
 from harness.stats.options import Options
 from harness.store.finished import read_manifest
 from harness.store.places import RUNS
+from harness.store.shards import Shards
 from harness.types import Dataset, Examples, HarnessError, Metric, System, Tracker, check_least
 
 Select = Callable[[Iterable[Examples]], Iterator[Examples]]
@@ -57,6 +58,11 @@ class Job:
     """Ends the run once its answer is known."""
     source: Path | None = None
     """The folder of the stored run that is scored again, where this job does nothing else."""
+    shards: Shards | None = None
+    """The stored runs that become one, where this job does nothing else."""
+    whole_key: str | None = None
+    """Of a shard: the key of the config without `dataset.shard`. Outputs of a system whose identity is not known belong
+    to it, so that those of all shards are those of the whole."""
 
     def __post_init__(self) -> None:
         named = self.given_name
@@ -82,6 +88,19 @@ class Job:
         return RUNS / _safe(self.tracker.experiment) / own
 
     @property
+    def origins(self) -> Sequence[Path]:
+        """The folders of the stored runs that this one is made of."""
+        if self.shards is not None:
+            return self.shards.folders
+        return () if self.source is None else (self.source,)
+
+    @property
+    def shard(self) -> str | None:
+        """`i/n` where the examples are a shard of the data set."""
+        dataset = self.config.get("dataset")
+        return dataset.get("shard") if isinstance(dataset, Mapping) else None
+
+    @property
     def cache_bytes(self) -> int:
         return round(self.cache_gb * 1e9)
 
@@ -91,7 +110,9 @@ class Job:
         return self.command if self.retry_failed else f"{self.command} retry_failed=true"
 
     def original(self) -> dict[str, Any] | None:
-        """The manifest of the stored run that is scored again."""
+        """The manifest of the stored run that is scored again, or what is known of the run that shards become."""
+        if self.shards is not None:
+            return dict(self.shards.manifest)
         return read_manifest(self.source) if self.source else None
 
 

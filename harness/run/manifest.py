@@ -25,8 +25,8 @@ INDIFFERENT = ("pandas", "hydra-core", "mlflow")
 """Those of them that no score depends on."""
 DECIDING = (
     "compiled.py", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
-    "run/answers.py", "run/health.py", "run/health_kernels.py", "run/scoring.py", "run/sinks.py", "run/stopping.py",
-    "stats", "store/example_table.py", "store/folder.py", "store/writing.py", "types",
+    "run/answers.py", "run/health.py", "run/health_kernels.py", "run/scoring.py", "run/sharding.py", "run/sinks.py",
+    "run/stopping.py", "stats", "store/example_table.py", "store/folder.py", "store/writing.py", "types",
 )  # fmt: skip
 """The code that decides what is in a result's files."""
 
@@ -36,6 +36,10 @@ class Facts:
     """What is known of a run beside its result."""
 
     examples: int
+    content: Mapping[str, Any] | None
+    """Of the examples, so that keys of shards add up; None where that is not known."""
+    fields: Mapping[str, Any]
+    """What of metadata fields the table of examples does not tell."""
     keys: Mapping[str, str | None]
     """Of the config, the system and the result."""
     generation: Mapping[str, Any]
@@ -63,6 +67,8 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
             "strata": result.strata,
             "examples": facts.examples,
             "about": masked(dict(job.dataset.about())),
+            "content": facts.content,
+            "fields": facts.fields,
         },
         "system": {
             "name": result.system,
@@ -82,12 +88,21 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "python": platform.python_version(),
         "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
         "git": _git(),
-        "started": facts.started,
-        "ended": now(),
+        **_merged(job, facts),
         "mlflow": earlier["mlflow"] if earlier is not None and unchanged else None,
         "mlflow_run_ids": earlier["mlflow_run_ids"] if earlier is not None else [],
         "config": dict(job.config),
     }
+
+
+def _merged(job: Job, facts: Facts) -> dict[str, Any]:
+    """When a run began and ended; of one that shards became, what each of them was and when the first of them began
+    and the last ended."""
+    if job.shards is not None:
+        return {name: job.shards.manifest[name] for name in ("shards", "started", "ended")}
+    earlier = facts.earlier or {}
+    same = earlier.get("result") == facts.keys["result"] and "shards" in earlier
+    return {**({"shards": earlier["shards"]} if same else {}), "started": facts.started, "ended": now()}
 
 
 @cache

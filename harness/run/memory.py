@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.inputs import files
 from harness.run.answers import Answers, Reads
-from harness.run.reading import dataset_key
+from harness.run.reading import content_of
 from harness.run.scoring import References, Scorer, Subject, score
 from harness.run.sinks import InMemory
 from harness.stats.options import Options
@@ -112,7 +112,7 @@ def evaluate_examples(
     answers: Answers, metrics: Mapping[str, Metric], options: Options, name: str, cluster: str | None
 ) -> RunResult:
     """The result of examples with their outputs, those that failed among them."""
-    subject = Subject(name, "memory", dataset_key(answers.rows), name, cluster)
+    subject = Subject(name, "memory", content_of(answers.rows).key, name, cluster)
     references = References(answers.rows.blocks)
     scorer = Scorer.fit(metrics, references, references)
     return score(subject, answers, scorer, options, InMemory(scorer, answers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.inputs import files
 from harness.inputs.hashing import Content, hashed_examples
@@ -21,8 +22,19 @@ class Data:
     examples: Kept[Examples]
     rows: Kept[Examples]
     """Each example as often as the system is asked for it, one after the other."""
-    key: str
-    """Hash of all examples, in any order."""
+    content: Content
+    """Of all examples, in any order."""
+    whole: str | None = None
+    """Of a shard: the key of the data set that it is a part of, before any selection."""
+
+    @property
+    def key(self) -> str:
+        return self.content.key
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What the manifest needs so that the keys of shards add up."""
+        return {**self.content.document, **({"whole": self.whole} if self.whole else {})}
 
     @property
     def repeats(self) -> int:
@@ -39,28 +51,32 @@ class Data:
         """These of the examples, where each has one row."""
         examples = kept([self.examples[i] for i in chosen])
         rows = examples if self.rows is self.examples else kept([self.rows[i] for i in chosen])
-        return Data(examples, rows, dataset_key(examples))
+        return Data(examples, rows, content_of(examples))
 
 
 def read(job: Job, progress: Progress) -> Data:
     """The data of the run; a system that reads stored outputs is told of all ids before its rows are made."""
     with progress("reading", 0) as step:
-        examples, ids, key = read_examples(job, step.advance)
+        examples, ids, content, whole = read_examples(job, step.advance)
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
-    return Data(examples, expanded(examples, job.system), key)
+    return Data(examples, expanded(examples, job.system), content, whole)
 
 
-def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, str]:
+def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, Content, str | None]:
     """(the examples to evaluate, their ids or, where the system reads stored outputs, those of the whole data set, the
-    key of the examples); `advance` is told of the examples read."""
-    dataset, whole = job.dataset, job.system.stored
+    content of the examples and, where they are a shard, the key of the whole data set); `advance` is told of the
+    examples read."""
+    dataset, whole, shard = job.dataset, job.system.stored, job.shard is not None and job.limit is None
     ids: list[Texts] = []
+    read = Content()
 
     def watched() -> Iterator[Examples]:
         for block in _checked(dataset):
             advance(len(block))
             if whole:
                 ids.append(block.ids.compact())
+            if shard:
+                read.add(hashed_examples(block))
             yield block
 
     stream = watched()
@@ -76,7 +92,7 @@ def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, st
         raise HarnessError(f"the data set {dataset.name} {reason}; expected at least one example")
     if not whole:
         ids = [block.ids.compact() for block in examples.blocks()]
-    return examples, Texts.joined(ids), content.key
+    return examples, Texts.joined(ids), content, read.key if shard else None
 
 
 def _first(blocks: Iterator[Examples], limit: int | None) -> Iterator[Examples]:
@@ -100,13 +116,15 @@ def expanded(examples: Kept[Examples], system: System) -> Kept[Examples]:
     if system.repeats == 1:
         return examples
     rows = Kept[Examples]()
-    for block in examples.blocks():
-        rows.append(block.repeated(system.repeats))
+    for block in in_blocks(block.repeated(system.repeats) for block in examples.blocks()):
+        rows.append(block)
     return rows
 
 
 def kept(examples: Sequence[Example]) -> Kept[Examples]:
     """Single examples as blocks."""
+    if isinstance(examples, Kept):
+        return examples
     blocks = Kept[Examples]()
     for block in blocks_of(examples):
         blocks.append(block)
@@ -139,9 +157,9 @@ def _checked_examples(dataset: Dataset) -> Iterator[Example]:
         yield example
 
 
-def dataset_key(examples: Kept[Examples]) -> str:
-    """Hash of all rows in any order; runs are aligned by id."""
+def content_of(examples: Kept[Examples]) -> Content:
+    """Of all rows in any order; runs are aligned by id."""
     content = Content()
     for block in examples.blocks():
         content.add(hashed_examples(block))
-    return content.key
+    return content

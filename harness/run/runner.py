@@ -23,6 +23,7 @@ from harness.run.logging import logged
 from harness.run.manifest import Facts
 from harness.run.reading import Data
 from harness.run.scoring import Scorer, Subject, score
+from harness.run.sharding import noted
 from harness.run.sinks import InFolder
 from harness.run.stopping import Stopped, allowing_for, until_known
 from harness.store import finished
@@ -43,15 +44,14 @@ def run(job: Job, progress: Progress) -> RunResult:
     with store.opened(job.folder):
         earlier = finished.read_manifest(job.folder)
         check_same_config(job, earlier)
-        if job.source is not None:
-            store.copy_journal(job.source, job.folder)
+        store.copy_journals(job.origins, job.folder)
         source = Source.of(job)
         data, answers, stopped = answered(data, scorer, source, progress)
         subject = _subject(job, data)
         key = _result_key(subject, answers, scorer, job)
         unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
         keys = {"config": job.key, "system": source.identity, "result": key}
-        facts = Facts(len(data.examples), keys, _generation(source, answers), started, earlier)
+        facts = _facts(source, data, answers, keys, started, earlier)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
             store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
@@ -63,7 +63,7 @@ def run(job: Job, progress: Progress) -> RunResult:
                     metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
                 sink = InFolder(writer, scorer, answers, job)
                 result = score(subject, answers, scorer, job.stats, sink, progress)
-                result = allowing_for(stopped, result) if stopped else result
+                result = noted(allowing_for(stopped, result) if stopped else result, scorer, job.shard)
                 result = written(result, writer, job, facts)
         with progress("logging", 0):
             result = logged(job.tracker, result)
@@ -129,12 +129,17 @@ def _result_key(subject: Subject, answers: Answers, scorer: Scorer, job: Job) ->
     return files.digest([code, job.key, names, subject.dataset_key, answers.outputs.ordered, scorers])
 
 
-def _generation(source: Source, answers: Answers) -> Mapping[str, Any]:
-    """What generating took; of a run that is scored again, what it took then."""
-    original = source.job.original()
+def _facts(
+    source: Source, data: Data, answers: Answers, keys: Mapping[str, str | None], started: str, earlier: Any
+) -> Facts:
+    """What is known of the run beside its result; of one that is scored again or merged, what was known then."""
+    original, fields = source.job.original(), answers.layout.fields
     if original is not None:
-        return original["generation"]  # type: ignore[no-any-return]
-    return generation.facts(source.journal.content, answers.raw(), source.job.system.price)
+        content, took = original["dataset"].get("content"), original["generation"]
+    else:
+        content = data.document
+        took = generation.facts(source.journal.content, answers.raw(), source.job.system.price)
+    return Facts(len(data.examples), content, fields, keys, took, started, earlier)
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harness.run.answers import Answered, Answers
 from harness.run.job import Job
 from harness.run.scoring import Scorer, Table
+from harness.run.sharding import rows_of_shards
 from harness.store.example_table import example_scores, read_examples
 from harness.store.folder import StoredRows, read_rows, stored_rows
 from harness.store.writing import Writer, described, statistics_table
@@ -54,6 +55,7 @@ class InFolder:
         """Rows that an earlier run has, of this folder or of the one that is scored again, are reused."""
         self.reusable: Mapping[str, StoredRows] = {
             **(stored_rows(job.source) if job.source else {}),
+            **(rows_of_shards(job.shards, scorer, answers) if job.shards else {}),
             **stored_rows(job.folder),
         }
         self._writer, self._scorer, self._layout = writer, scorer, answers.layout

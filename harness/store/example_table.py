@@ -40,12 +40,32 @@ class Layout:
         self.ended = False
         """Whether it is known of any output how it ended."""
         self._kinds: dict[str, set[Any]] = {}
+        """By field, in the order in which rows have them first."""
+        self._first: dict[str, int] = {}
+        """The first row that has a field."""
+        self._rows = 0
 
     def see(self, rows: Examples, raw: Outputs) -> None:
         """A block that will be stored."""
         self.ended = self.ended or any(end is not None for end in raw.finish if raw.infos is not None)
+        places = {field: _first(column) for field, column in rows.metadata.items() if field not in self._kinds}
+        for field, place in sorted(places.items(), key=lambda item: item[1]):
+            if place < len(rows):
+                self._kinds[field], self._first[field] = set(), self._rows + place
         for field, column in rows.metadata.items():
-            self._kinds.setdefault(field, set()).update(_kinds(column))
+            if field in self._kinds:
+                self._kinds[field].update(_kinds(column))
+        self._rows += len(rows)
+
+    @property
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """What the table does not tell: the first row that has a field, and whether its values are JSON. Fields that
+        every row has from the first on, as they are, are left out."""
+        described = {
+            field: {"first": self._first[field], "json": isinstance(_type_of(kinds), str)}
+            for field, kinds in self._kinds.items()
+        }
+        return {field: about for field, about in described.items() if about["first"] or about["json"]}
 
     def table(self, rows: Examples, raw: Outputs, processed: Outputs, scores: Mapping[str, NDArray[Any]]) -> pa.Table:
         """A block of examples.parquet; `scores`: for each name those of the rows (n,)."""
@@ -122,26 +142,50 @@ def _holds_mapping(value: Any) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(x, Mapping) for x in value))
 
 
+def _first(column: Sequence[Any]) -> int:
+    """The place of the first row that has the field; that after the last one where none has."""
+    if isinstance(column, Texts):
+        return 0
+    return next((place for place, value in enumerate(column) if value is not ABSENT), len(column))
+
+
+def _type_of(kinds: set[Any]) -> Any:
+    """How a field that holds these kinds is stored: as `str`, `bool`, `int`, `float`, an Arrow type or `JSON`; None
+    where there is no value."""
+    import pyarrow as pa
+
+    if not kinds:
+        return None
+    if kinds in ({TEXT}, {FLAG}):
+        return next(iter(kinds))
+    if kinds <= {WHOLE, WIDE}:
+        return int
+    if kinds <= {WHOLE, NUMBER}:
+        return float
+    types = [kind for kind in kinds if isinstance(kind, pa.DataType)]
+    if len(types) == len(kinds):
+        try:
+            fields = [pa.schema([("field", kind)]) for kind in sorted(types, key=str)]
+            return pa.unify_schemas(fields, promote_options="permissive").field("field").type
+        except pa.ArrowException:
+            pass
+    return JSON
+
+
 def _stored(column: Sequence[Any], kinds: set[Any]) -> Any:
     """The Arrow array of a field that holds these kinds in all blocks; values of several kinds become their JSON."""
     import pyarrow as pa
 
     if kinds <= {TEXT} and isinstance(column, Texts):
         return column.array if kinds else pa.nulls(len(column))
-    values = [None if value is ABSENT else value for value in column]
-    if not kinds:
+    values, stored = [None if value is ABSENT else value for value in column], _type_of(kinds)
+    if stored is None:
         return pa.nulls(len(values))
-    if kinds in ({TEXT}, {FLAG}):
-        return arrow.values(values, *kinds)
-    if kinds <= {WHOLE, WIDE}:
-        return arrow.values(values, int)
-    if kinds <= {WHOLE, NUMBER}:
-        return arrow.values(values, float)
-    types = [kind for kind in kinds if isinstance(kind, pa.DataType)]
-    if len(types) == len(kinds):
+    if isinstance(stored, type):
+        return arrow.values(values, stored)
+    if not isinstance(stored, str):
         try:
-            fields = [pa.schema([("field", kind)]) for kind in sorted(types, key=str)]
-            return pa.array(values, pa.unify_schemas(fields, promote_options="permissive").field("field").type)
+            return pa.array(values, stored)
         except (pa.ArrowException, TypeError, OverflowError):
             pass
     return arrow.texts([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])

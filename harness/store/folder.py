@@ -11,7 +11,7 @@ outputs.jsonl       the journal of generated outputs
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from harness.inputs import arrow, files, regular
 from harness.inputs.expanded import check_expanded
 from harness.inputs.locks import NoLocks, held
 from harness.store import atomic
+from harness.store.journal import Journal
 from harness.store.shape import NAMES, SCHEMA, check_statistics, parsed
 from harness.store.writing import Writer, cannot_be_written
 from harness.types import BLOCK, HarnessError, Rows, RunResult
@@ -98,12 +99,11 @@ def write(folder: Path, result: Writer | None, scores: bytes, config: str, manif
         raise cannot_be_written(folder, error) from error
 
 
-def copy_journal(source: Path, folder: Path) -> None:
-    """So that `harness run` of the config that a run was scored by finds the outputs."""
-    journal = source / "outputs.jsonl"
-    regular.check(journal)
-    if journal.exists() and not (folder / "outputs.jsonl").exists():
-        atomic.write(folder / "outputs.jsonl", journal.read_bytes())
+def copy_journals(sources: Sequence[Path], folder: Path) -> None:
+    """So that `harness run` of the config that runs were scored or merged by finds the outputs."""
+    journals = [Journal(source / "outputs.jsonl") for source in sources]
+    if not (folder / "outputs.jsonl").exists() and (content := b"".join(journal.whole() for journal in journals)):
+        atomic.write(folder / "outputs.jsonl", content)
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -146,14 +146,20 @@ class StoredRows:
 
 def stored_rows(folder: Path) -> dict[str, StoredRows]:
     """Rows of an earlier run of this folder by their key; empty where there are none."""
-    try:
-        described = _described(folder)
-    except (OSError, HarnessError):
-        return {}
+    described = described_rows(folder)
     return {
         about["key"]: StoredRows(partial(_parts, folder, name, about), about["provenance"])
         for name, about in described.items()
     }
+
+
+def described_rows(folder: Path) -> dict[str, Any]:
+    """What is stored with the rows of each metric; empty where there are none, or they cannot be read."""
+    try:
+        with _statistics_file(folder) as file:
+            return _head(file)
+    except (OSError, HarnessError):
+        return {}
 
 
 def read_rows(folder: Path, name: str) -> Rows:
@@ -170,11 +176,6 @@ def read_statistics(folder: Path, *names: str) -> tuple[dict[str, Any], dict[str
         table = file.read(columns)
         _check_columns(table, chosen)
         return described, {name: _rows(table, name, about) for name, about in chosen.items()}
-
-
-def _described(folder: Path) -> dict[str, Any]:
-    with _statistics_file(folder) as file:
-        return _head(file)
 
 
 @contextmanager

@@ -90,6 +90,11 @@ class Journal:
             with open(self.path, "rb") as file:
                 yield from (line for line in file if line.endswith(b"\n"))
 
+    def whole(self) -> bytes:
+        """Its lines up to the end of the last whole batch or plan, to be put into another journal."""
+        self.content  # noqa: B018  (finds where it ends)
+        return self.path.read_bytes()[: self._size] if self._size else b""
+
     def plan(self, batches: Sequence[Sequence[str]]) -> None:
         """Fixes which outputs are generated together."""
         self._append([{"plan": batches}])

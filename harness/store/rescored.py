@@ -1,11 +1,13 @@
 """A stored run as a data set and a system, so that `harness score` can score it again from nothing but its folder.
 
-examples.parquet holds the examples, their metadata and the raw outputs; manifest.json the names and keys. Nested
-metadata is text there, so the data set's key is taken from the manifest, not computed again.
+examples.parquet holds the examples, their metadata and the raw outputs; manifest.json the names and keys, and which
+fields are JSON. Whether an example lacks a field or has null there is not stored, so the data set's key is taken from the
+manifest, not computed again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import numpy as np
 from harness.inputs import arrow
 from harness.store.example_table import COLUMNS, Expected, metadata_field, read_examples
 from harness.store.finished import documents
-from harness.types import Dataset, Example, Examples, Outputs, System, TextLists, Texts
+from harness.types import ABSENT, Dataset, Example, Examples, HarnessError, Outputs, System, TextLists, Texts
 
 
 class Stored:
@@ -27,13 +29,17 @@ class Stored:
         cluster = manifest["dataset"]["cluster"]
         table = read_examples(folder, Expected(None, () if cluster is None else (cluster,), tuple(scores)))
         columns = {name: arrow.whole(table.column(name)) for name in table.column_names if name not in scores}
+        described = manifest["dataset"].get("fields", {})
+        metadata = {metadata_field(name, scores): part for name, part in columns.items() if name not in COLUMNS}
         self.manifest: Mapping[str, Any] = manifest
+        self.first = {field: about["first"] for field, about in described.items()}
+        """The first row that has a field, where that is not the first of all."""
         self.cluster = None if cluster is None else metadata_field(cluster, scores)
         self.rows = Examples(
             Texts(columns["id"]),
             Texts(columns["source"]),
             TextLists(Texts(columns["references"].values), arrow.starts(columns["references"])),
-            {metadata_field(name, scores): _values(part) for name, part in columns.items() if name not in COLUMNS},
+            {field: _values(folder, field, part, described.get(field, {})) for field, part in metadata.items()},
             arrow.integers(table.column("repeat")).astype(np.int32),
         )
         raw = Texts(columns["raw_output"])
@@ -43,9 +49,20 @@ class Stored:
         self.outputs = Outputs(raw, Texts.of([error or None for error in errors]), infos)
 
 
-def _values(column: Any) -> Sequence[Any]:
-    """Of a field; text as text."""
-    return Texts(column) if str(column.type) in ("string", "large_string") else column.to_pylist()
+def _values(folder: Path, field: str, column: Any, about: Mapping[str, Any]) -> Sequence[Any]:
+    """Of a field as the data set had them: text as text, JSON read, absent before the first row that has it."""
+    texts = str(column.type) in ("string", "large_string")
+    values: Sequence[Any] = Texts(column) if texts else column.to_pylist()
+    if texts and about.get("json"):
+        try:
+            values = [None if text is None else json.loads(text) for text in values]
+        except (ValueError, RecursionError):
+            raise HarnessError(
+                f"{folder}/examples.parquet: {field} is not the JSON that manifest.json says it is; expected the "
+                "examples of a run"
+            ) from None
+    first = min(about.get("first", 0), len(values))
+    return [*[ABSENT] * first, *values[first:]] if first > 0 else values
 
 
 class StoredDataset(Dataset):

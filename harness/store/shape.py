@@ -7,6 +7,7 @@ A shape is a type, several of them, or a mapping: of named fields, or of any nam
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ LEVELS = 64
 """Of nesting: far more than a config has, far fewer than exhaust a stack."""
 LARGEST = 2**63
 MOST_DIGITS = 100
+SUM = re.compile("[0-9a-f]{32}")
+"""Of the hashes of all rows, modulo 2**64 in each half."""
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json")
 """What every finished run has."""
 NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", ".lock")
@@ -88,6 +91,8 @@ OF_SCORES = {field.name for field in fields(Score)} - {"name"}
 MANIFEST = {
     "dataset": {
         "name": TEXT, "key": TEXT, "cluster": (*TEXT, *NULL), "strata": Maybe(TEXT), "examples": WHOLE, "about": ABOUT,
+        "content": Maybe({"rows": WHOLE, "sum": TEXT, "whole": Maybe(TEXT)}),
+        "fields": Maybe(Each({"first": WHOLE, "json": FLAG}), null=False),
     },
     "system": {
         "name": TEXT, "key": Maybe(TEXT, absent=False), "repeats": WHOLE, "about": ABOUT, "step": Maybe(WHOLE),
@@ -167,6 +172,9 @@ def check_manifest_fields(manifest: Any) -> None:
     """The same for a manifest of any schema."""
     _check(manifest, MANIFEST)
     _check(manifest["config"], CONFIG)
+    content = manifest["dataset"].get("content")
+    if content is not None and not SUM.fullmatch(content["sum"]):
+        raise WrongShape(f"{_shown(content['sum'])} for 'dataset.content.sum'")
     for field in ("started", "ended"):
         time_of(manifest[field])
 
