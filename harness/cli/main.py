@@ -19,6 +19,7 @@ EPILOG = """examples
   harness run --multirun system=lead,lexrank metrics=lexical    several systems, one run each
   harness run --dry-run system=smollm2                          what would be generated, how long, at what cost
   harness score dev-sysA 'metrics=[chrf,ter]'                   more metrics on a stored run, nothing generated
+  harness merge parts/* -o whole                                one run of the shards that a job array evaluated
   harness runs dataset=dev since=7d 'bleu>30' --sort -bleu      the runs there are: filtered, sorted
   harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
@@ -95,7 +96,7 @@ def _joined(arguments: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.cli.commands import best, cache, compare, plot, power, report, runs, score, sync, table, ui
+    from harness.cli.commands import best, cache, compare, merge, plot, power, report, runs, score, sync, table, ui
 
     parser = _Parser(
         prog="harness",
@@ -108,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (score, runs, compare, table, plot, report, power, best, cache, sync, ui):  # each says its options
+    for command in (score, merge, runs, compare, table, plot, report, power, best, cache, sync, ui):  # each says its options
         command.add(commands)
     return parser
 

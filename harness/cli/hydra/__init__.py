@@ -1,4 +1,4 @@
-"""`harness run` and `harness score` as a Hydra application, the only place that knows Hydra.
+"""`harness run`, `harness score` and `harness merge` as a Hydra application, the only place that knows Hydra.
 
 application.py  `harness run`: Hydra composes, a cell at a time is run
 composing.py    the job that a composed config describes, after all checks
@@ -6,6 +6,7 @@ checking.py     what no key of a config can be
 multirun.py     around a multirun: what its cells share, and what ends it
 ending.py       what ends a command: JSON, or what to type next
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
+combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone
 loading_once.py Hydra's loader of configs, which composes one once
 calling.py      the command as it was typed
@@ -15,8 +16,9 @@ explaining.py   every error that a user can fix as one message, a misspelt name 
 """
 
 from harness.cli.hydra.application import run
+from harness.cli.hydra.combining import merge
 from harness.cli.hydra.composing import job, jobs
 from harness.cli.hydra.multirun import Sweep
 from harness.cli.hydra.rescoring import score
 
-__all__ = ["Sweep", "job", "jobs", "run", "score"]
+__all__ = ["Sweep", "job", "jobs", "merge", "run", "score"]

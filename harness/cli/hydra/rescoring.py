@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,45 +43,64 @@ def score(run: str, overrides: list[str], options: Options) -> None:
         explaining.report(lambda: _score(run, overrides, options), overrides)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The stored run, or runs, whose outputs are scored."""
+
+    manifest: Mapping[str, Any]
+    folder: Path
+    """That of the manifest's config, for messages."""
+    parts: Mapping[str, Any]
+    """Of the job: the data set, the system and where rows are."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Name, output_dir and progress, where they are not given as overrides."""
+
+
 def _score(run: str, overrides: list[str], options: Options) -> None:
     from harness.analysis.loading import find_run
-    from harness.report.terminal.progress import bars
-    from harness.report.terminal.summary import print_run
-    from harness.run.job import Job
-    from harness.run.runner import run as run_job
     from harness.store.rescored import Stored, StoredDataset, StoredSystem
 
     folder = find_run(run)
     stored = Stored(folder)
-    config = {**stored.manifest["config"], "name": None, "output_dir": None, "group": None}
-    parts = received.checked(config, f"{folder / 'manifest.json'}")
+    parts = {"dataset": StoredDataset(stored), "system": StoredSystem(stored), "source": folder}
+    scored(Origin(stored.manifest, folder, parts), overrides, options)
+
+
+def scored(origin: Origin, overrides: list[str], options: Options) -> None:
+    """Scores stored outputs by the config that they have, with overrides on top, and prints the result."""
+    from harness.report.terminal.progress import bars
+    from harness.report.terminal.summary import print_run
+    from harness.run.job import Job
+    from harness.run.runner import run as run_job
+
+    config = {**origin.manifest["config"], "name": None, "output_dir": None, "group": None}
+    parts = received.checked(config, f"{origin.folder / 'manifest.json'}")
     parsed = OverridesParser.create().parse_overrides(overrides)
     composed = compose("stored", overrides=_over_stored(parts, overrides, parsed, options.config_dir))
     check_flags(composed)
     changed: dict[str, Any] = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORING}
-    check_values({**changed, **{k: composed[k] for k in SCORABLE if k not in SCORING}})
+    settings = {k: composed[k] for k in SCORABLE if k not in SCORING} | dict(origin.settings)
+    check_values({**changed, **settings})
     stranger = received.Received(config, parsed, options.config_dir, options.trust)
     stranger.check(changed)
     tracking, anonymous = stranger.store(changed["tracking"])
     sources = origins(composed)
     shown = masking.masked(changed, sources)
-    config.update({k: composed[k] for k in SCORABLE if k not in SCORING})
+    config.update(settings)
     job = Job(
-        dataset=StoredDataset(stored),
-        system=StoredSystem(stored),
+        **origin.parts,
         **scoring_parts({**changed, "tracking": tracking}),
         specs=shown["metrics"],
         key=core.key({**config, **changed}, sources, received=not options.trust),
         config={**config, **shown},
-        given_name=composed.name or stored.manifest["name"],
-        output_dir=composed.output_dir,
+        given_name=settings["name"] or origin.manifest["name"],
+        output_dir=settings["output_dir"],
         command=calling.command(),
-        source=folder,
     )
     if anonymous:
         job.tracker.anonymous = True  # type: ignore[attr-defined]
     with output.reserved(options.as_json):
-        result = run_job(job, bars(composed.progress))
+        result = run_job(job, bars(settings["progress"]))
     if options.as_json:
         assert result.path is not None
         ending.print_runs_as_json([record(result.path)])
