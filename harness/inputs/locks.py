@@ -43,6 +43,20 @@ def held(path: Path, patience: float) -> Iterator[None]:
         lock.release()
 
 
+def without_record_locks(folder: Path) -> OSError | None:
+    """Why a part of a new file in the folder cannot be locked, as SQLite does it; None where it can."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, whose file systems have locks
+        return None
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+    except OSError as error:
+        return error if error.errno in NO_LOCKS else None
+    return None
+
+
 def _fault(folder: Path) -> OSError | None:
     """Why a new file in the folder, which nobody else can hold, cannot be locked; None where it can."""
     try:

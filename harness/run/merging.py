@@ -112,7 +112,9 @@ def _check_numbers(parts: Sequence[Part]) -> None:
             twice = [str(part.folder) for part in parts if part.number == number]
             raise HarnessError(f"shard {number}/{first.of} is given {count} times ({', '.join(twice)}); expected once")
     if len(parts) < first.of:
-        missing = [f"{number}/{first.of}" for number in range(min(first.of, len(parts) + 3)) if number not in counts][:3]
+        missing = [f"{number}/{first.of}" for number in range(min(first.of, len(parts) + 3)) if number not in counts][
+            :3
+        ]
         more = "" if first.of - len(parts) <= len(missing) else f" and {first.of - len(parts) - len(missing)} others"
         raise HarnessError(
             f"{len(parts)} of {first.of} shards are given, without {', '.join(missing)}{more}; expected all of them"
@@ -181,8 +183,8 @@ def _content(parts: Sequence[Part]) -> Content:
     selected = any(first.config["dataset"].get(name) is not None for name in ("filter", "sample"))
     if not selected and content.key != contents[0].get("whole"):
         raise HarnessError(
-            f"the {content.rows} examples of the {len(parts)} shards are not those of the data set; expected each once, "
-            "as dataset.shard chooses them"
+            f"the {content.rows} examples of the {len(parts)} shards are not those of the data set; expected each "
+            "once, as dataset.shard chooses them"
         )
     return content
 

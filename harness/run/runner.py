@@ -59,7 +59,7 @@ def run(job: Job, progress: Progress) -> RunResult:
             if earlier and earlier["dataset"]["key"] != subject.dataset_key:
                 log.warning(CHANGED, job.folder)
             with Writer(job.folder) as writer:
-                for metric in scorer.metrics.values():
+                for metric in scorer.metrics.values() if job.cache != "none" else ():
                     metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
                 sink = InFolder(writer, scorer, answers, job)
                 result = score(subject, answers, scorer, job.stats, sink, progress)

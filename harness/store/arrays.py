@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.inputs.locks import held
+from harness.inputs.locks import held, without_record_locks
 from harness.types import HarnessError
 
 log = logging.getLogger(__name__)
@@ -59,6 +59,10 @@ select (page_count - freelist_count) * page_size from pragma_page_count, pragma_
 # what SQLite says of a file that is not a database, a damaged one, one with other tables
 BROKEN = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
 
+NO_LOCKS = (
+    "the cache %s is on a file system without locks (%s) and is not used; cache=none does without it, and a working "
+    "folder on a local disk has one"
+)
 FAULTS = (sqlite3.Error, OSError, UnicodeDecodeError)
 """What can go wrong with a store."""
 
@@ -83,6 +87,8 @@ class ArrayStore:
         self.limit = limit
         self.touch = touch
         self._wait = WAIT
+        self._locks = True
+        """False once it is known that the file system has none."""
         self._warned: set[str] = set()
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
@@ -197,11 +203,17 @@ class ArrayStore:
 
     def use(self, verb: str, work: Callable[[sqlite3.Connection], None]) -> None:
         """Does the work on the store, or on a new one if this one is broken; a failure is a warning."""
+        if not self._locks:
+            return
         try:
             self._use(work)
             self._wait = WAIT
         except FAULTS as error:
             self._wait = 0.0 if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY else WAIT
+            if (fault := without_record_locks(self.path.parent)) is not None:
+                self._locks = False
+                self._warn("locks", NO_LOCKS, self.path, fault.strerror)
+                return
             self._warn(verb, "the cache %s cannot be %s (%s); going on without it", self.path, verb, error)
 
     def _use(self, work: Callable[[sqlite3.Connection], None]) -> None:

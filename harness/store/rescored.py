@@ -1,8 +1,8 @@
 """A stored run as a data set and a system, so that `harness score` can score it again from nothing but its folder.
 
 examples.parquet holds the examples, their metadata and the raw outputs; manifest.json the names and keys, and which
-fields are JSON. Whether an example lacks a field or has null there is not stored, so the data set's key is taken from the
-manifest, not computed again.
+fields are JSON. Whether an example lacks a field or has null there is not stored, so the data set's key is taken from
+the manifest, not computed again.
 """
 
 from __future__ import annotations

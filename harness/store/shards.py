@@ -40,7 +40,7 @@ class Shards:
 
     def _check_sizes(self, sizes: Sequence[int]) -> None:
         """Of N examples shard i of n has those at the places i, i + n, i + 2 n …"""
-        n, total = len(sizes), sum(sizes)
+        n, total = len(sizes), sum(part.manifest["dataset"]["content"]["rows"] for part in self.stored)
         for shard, size in enumerate(sizes):
             if size != (right := len(range(shard, total, n))):
                 raise HarnessError(
@@ -76,12 +76,13 @@ class Shards:
 
     def rows(self, chosen: Places) -> Examples:
         """Those at these places of the whole, in ascending order."""
-        rows = self._taken([part.rows for part in self.stored], chosen, Examples.joined)
+        rows: Examples = self._taken([part.rows for part in self.stored], chosen, Examples.joined)
         return replace(rows, metadata={field: rows.metadata[field] for field in self._order if field in rows.metadata})
 
     def outputs(self, chosen: Places) -> Outputs:
         """What the system gave for these rows."""
-        return self._taken([part.outputs for part in self.stored], chosen, Outputs.joined)
+        outputs: Outputs = self._taken([part.outputs for part in self.stored], chosen, Outputs.joined)
+        return outputs
 
     def statistics(self, name: str, sizes: Iterable[int]) -> Iterator[Rows]:
         """A metric's rows, in parts of these sizes."""

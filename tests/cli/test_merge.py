@@ -195,6 +195,16 @@ def test_generated_outputs(data: Path, cli: Cli, known: str) -> None:
     assert_same("merged", "whole")
 
 
+def test_a_line_says_where_outputs_depend_on_their_batch_or_shard(data: Path, cli: Cli) -> None:
+    parts = run_shards(cli, 2, "system=random", "metrics=[bleu]", run=(*RUN[:3], *RUN[5:]))
+    err = good(cli("merge", *parts, "-o", "merged")).err
+    assert "random: its outputs are references of other examples of their shard; a run of the whole" in err
+    for part in parts:
+        changed(part, lambda manifest: manifest["system"].update(about={"batch_invariant": "false"}))
+    err = good(cli("merge", *parts, "-o", "merged")).err
+    assert "can depend on the batch that it was made in; a run of the whole data set may differ" in err
+
+
 # ---------------------------------------------------------------- what cannot be merged
 
 
@@ -227,7 +237,9 @@ def test_one_config_one_system_one_data_set(data: Path, cli: Cli) -> None:
     Path("outputs.jsonl").write_text("".join(lines))
     Path("data.jsonl").write_text(Path("data.jsonl").read_text().replace('"share"', '"part"', 1))
     good(cli(*RUN, "metrics=[bleu]", "dataset.shard=1/2", "output_dir=other-data"))
-    assert "part0 and other-data are shards of different data" in refused(cli("merge", "part0", "other-data", "-o", "x"))
+    assert "part0 and other-data are shards of different data" in refused(
+        cli("merge", "part0", "other-data", "-o", "x")
+    )
 
 
 def test_not_the_run_of_a_shard(data: Path, cli: Cli) -> None:
@@ -279,10 +291,12 @@ def test_a_manifest_that_lies(data: Path, cli: Cli, change: dict[str, Any], mess
 def test_examples_that_are_not_those_of_the_shard(data: Path, cli: Cli) -> None:
     parts = run_shards(cli, 2, "metrics=[bleu]")
     shutil.copy("part0/examples.parquet", "part1/examples.parquet")
-    assert "part1 has 13 examples; expected" in refused(cli("merge", *parts, "-o", "x"))
-    four = run_shards(cli, 5, "metrics=[bleu]")
+    assert "part1 has 13 examples; expected 12, since all 2 shards have 25" in refused(cli("merge", *parts, "-o", "x"))
+    for part in parts:
+        shutil.rmtree(part)
+    parts = run_shards(cli, 5, "metrics=[bleu]")
     shutil.copy("part0/examples.parquet", "part1/examples.parquet")
-    assert "the example 'é0' is twice in part0 and part1" in refused(cli("merge", *four, "-o", "x"))
+    assert "the example 'é0' is twice in part0 and part1" in refused(cli("merge", *parts, "-o", "x"))
 
 
 def test_links_and_code_of_strangers(data: Path, cli: Cli) -> None:
@@ -299,3 +313,11 @@ def test_links_and_code_of_strangers(data: Path, cli: Cli) -> None:
     for part in parts:
         changed(part, name_code)
     assert "names theirs.Metric, and you did not; expected --trust" in refused(cli("merge", *parts, "-o", "x"))
+
+
+def test_a_table_that_expands_to_more_than_a_run_has(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = run_shards(cli, 2, "metrics=[bleu]")
+    monkeypatch.setattr("harness.inputs.expanded.FREE", 100)
+    monkeypatch.setattr("harness.inputs.expanded.TIMES", 0)
+    message = refused(cli("merge", *parts, "-o", "x"))
+    assert "part0/examples.parquet cannot be read (more than 100 bytes of rows" in message

@@ -408,3 +408,29 @@ def test_a_store_that_is_deleted_meanwhile(path: Path) -> None:
     assert store.get([key("a")]) == {}
     store.put(entries("b"))
     assert store.get([key("a"), key("b")]) == entries("b")
+
+
+def test_a_file_system_without_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Lustre without flock has it: SQLite cannot lock, and neither can anyone else."""
+    import errno
+    import fcntl
+
+    store = ArrayStore(tmp_path / "store.sqlite")
+    attempts = []
+
+    def refused(*_: object) -> None:
+        attempts.append(1)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def lockf(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(store, "_connect", refused)
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    for _ in range(3):
+        store.put({"a": b"1"})
+    assert len(attempts) == 1
+    (message,) = caplog.messages
+    assert "is on a file system without locks" in message and "cache=none" in message and "local disk" in message
