@@ -109,20 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
-    for command in (
-        score,
-        merge,
-        runs,
-        compare,
-        table,
-        plot,
-        report,
-        power,
-        best,
-        cache,
-        sync,
-        ui,
-    ):  # each says its options
+    # each says its options
+    for command in (score, merge, runs, compare, table, plot, report, power, best, cache, sync, ui):
         command.add(commands)
     return parser
 
