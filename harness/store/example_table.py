@@ -20,7 +20,7 @@ import numpy as np
 
 from harness.inputs import arrow, regular
 from harness.inputs.expanded import check_expanded
-from harness.store.bounds import check_repeats
+from harness.store.repeats import check_repeats
 from harness.types import Example, HarnessError, Output, Statistics
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
             )
         if stored_columns != [list(metric.columns), list(metric.lists)]:
             raise HarnessError(
-                f"{folder}/statistics.parquet: {name} has the columns {', '.join(sum(stored_columns, []))[:200]}, its "
+                f"{folder}/statistics.parquet: {name} has the columns {', '.join(chain(*stored_columns))[:200]}, its "
                 f"metric {', '.join([*metric.columns, *metric.lists])[:200]}; expected the same (score the run again)"
             )
         signature = Signature(description["definition"], description["provenance"])
