@@ -140,7 +140,7 @@ def alarms(people: Population, n: int, resamples: int, rng: np.random.Generator,
 
 def _run(name: str, rows: Mapping[str, Array]) -> RunResult:
     n = len(next(iter(rows.values())))
-    statistics = {s: Statistics(MAKE[s](), r, Signature({}, {}), "") for s, r in rows.items()}
+    statistics = {s: Statistics.of(MAKE[s](), r, Signature({}, {}), "") for s, r in rows.items()}
     table = pa.table({"id": np.arange(n).astype(str), "repeat": np.zeros(n, dtype=int)})
     return RunResult(name, "simulated", "simulated", name, {}, statistics, lambda: table, 0)
 

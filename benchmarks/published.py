@@ -28,7 +28,7 @@ Row = tuple[str, str, str]
 
 def run(name: str, metric: Metric, rows: Array, ids: list[int], repeats: list[int]) -> RunResult:
     table = pa.table({"id": [str(i) for i in ids], "repeat": repeats})
-    statistics = {metric.name: Statistics(metric, rows, Signature({}, {}), "")}
+    statistics = {metric.name: Statistics.of(metric, rows, Signature({}, {}), "")}
     return RunResult(name, "data", "data", name, {}, statistics, lambda: table, 0)
 
 
@@ -71,14 +71,14 @@ def means() -> Iterator[Row]:
     yield "the same, paired bootstrap", "", f"p = {row.p_value:.4f}"
     boot = golden["r_boot_ci_mean"]
     for method in ("basic", "percentile", "BCa"):
-        sample = [Statistics(metric, statistics(np.array(boot["x"])), Signature({}, {}), "")]
+        sample = [Statistics.of(metric, statistics(np.array(boot["x"])), Signature({}, {}), "")]
         estimated = scores(sample, None, Options(1_000_000, method=method.lower()))["rouge1"]
         low, high = boot["expected"][method]
         yield f"R boot.ci, {method}", f"[{low}, {high}]", f"[{estimated.low:.2f}, {estimated.high:.2f}]"
     small = golden["google_rouge_bootstrap_small"]
     rows = np.column_stack([np.array(small["scores_P_R_F"]), np.ones(3)])
     by_column = rows[:, [2, 0, 1, 3]]  # F, precision, recall, count
-    small_scores = scores([Statistics(metric, by_column, Signature({}, {}), "")], None, Options(100_000, 0.9))
+    small_scores = scores([Statistics.of(metric, by_column, Signature({}, {}), "")], None, Options(100_000, 0.9))
     for score, key in (("rouge1", "F"), ("rouge1.precision", "P"), ("rouge1.recall", "R")):
         low, _, high = small["confidence_0.9_low_mid_high"][key]
         interval = small_scores[score]

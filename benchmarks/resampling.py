@@ -88,7 +88,7 @@ def stored_runs(n: int, systems: int) -> list[RunResult]:
     for i in range(systems):
         keep = rng.random(n) < 0.9
         statistics = {
-            name: Statistics(
+            name: Statistics.of(
                 part.metric, np.where(keep[:, None], part.rows, part.rows[rng.permutation(n)]), part.signature, ""
             )
             for name, part in base.statistics.items()
@@ -123,8 +123,8 @@ def large() -> None:
     rng = np.random.default_rng(0)
     bleu: Metric = harness.evaluate(["a"], ["a"], ["bleu"], resamples=0).statistics["bleu"].metric
     statistics = [
-        Statistics(bleu, rng.integers(1, 20, (n, len(bleu.columns))).astype(float), Signature({}, {}), ""),
-        Statistics(
+        Statistics.of(bleu, rng.integers(1, 20, (n, len(bleu.columns))).astype(float), Signature({}, {}), ""),
+        Statistics.of(
             rouge := Rouge(["rouge1", "rouge2", "rougeL"]), rng.random((n, len(rouge.columns))), Signature({}, {}), ""
         ),
     ]

@@ -41,7 +41,7 @@ def sample(n: int, rng: np.random.Generator) -> Statistics:
     """Rows (n, 2): lengths are log-normal, as those of sentences, and longer texts are harder."""
     totals = np.maximum(1.0, np.round(rng.lognormal(3.0, 0.6, n)))
     matches = np.round(totals * rng.beta(*DIFFICULTY, n) / (1 + totals / 200))
-    return Statistics(Share(), np.column_stack([matches, totals]), Signature({}, {}), "drawn")
+    return Statistics.of(Share(), np.column_stack([matches, totals]), Signature({}, {}), "drawn")
 
 
 def interval(rows: Statistics, ids: list[str], units: Units, seed: int) -> tuple[float, float, float]:

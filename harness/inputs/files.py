@@ -43,6 +43,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
 
 
+def canonical(value: Any) -> str:
+    """A JSON value as text, the same for the same content in any key order."""
+    return _CANONICAL.encode(value)
+
+
 def digest_all(values: Iterable[Any]) -> str:
     """Hash of many JSON values in their order, a thousand encoded at a time."""
     left, total = iter(values), hashlib.sha256()

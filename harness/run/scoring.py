@@ -115,7 +115,7 @@ class Scorer:
                 rows = reusable[key].rows
             else:
                 rows = self.rows(name, answers, progress)
-            statistics[name] = Statistics(metric, rows.values, signature, key, rows.lists)
+            statistics[name] = Statistics.of(metric, rows.values, signature, key, rows.lists)
         return statistics
 
     def rows(self, name: str, answers: Answers, progress: Progress) -> Rows:

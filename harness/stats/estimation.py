@@ -100,7 +100,7 @@ def _with_extremes(
         estimates = []
         for end in ends:
             rows = Rows.joined(of_metric.whole, Rows.of(end))[places]
-            filled = replace(of_metric, rows=rows.values, lists=rows.lists)
+            filled = of_metric.with_rows(rows)
             with quiet_single_thread():
                 estimates.append(Sample.scored(filled, design).estimate())
         for i, name in enumerate(of_metric.metric.score_names):

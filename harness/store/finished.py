@@ -62,7 +62,7 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
                 f"metric {', '.join([*metric.columns, *metric.lists])[:200]}; expected the same (score the run again)"
             )
         signature = Signature(description["definition"], description["provenance"])
-        statistics[name] = Statistics(metric, rows[name].values, signature, description["key"], rows[name].lists)
+        statistics[name] = Statistics.of(metric, rows[name].values, signature, description["key"], rows[name].lists)
     dataset = manifest["dataset"]
     number = next((len(scored.rows) for scored in statistics.values()), None)
     fields = tuple(name for name in (dataset["cluster"], dataset.get("strata")) if name is not None)

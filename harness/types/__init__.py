@@ -54,10 +54,12 @@ from harness.types.seams import (
     System,
     Systems,
 )
+from harness.types.text_columns import ABSENT, BLOCK, Batch, Examples, Outputs, TextLists, Texts
 
 __all__ = [
-    "Advance", "Alignment", "Array", "Arrays", "Cache", "Comparison", "Comparisons", "Dataset", "Example", "Figure",
-    "Gate", "Group", "HarnessError", "Integers", "Lists", "Metric", "Output", "Progress", "Rows", "RunRecord",
-    "RunRecords", "RunResult", "Score", "Signature", "Statistics", "Step", "Study", "System", "Systems", "Tracked",
-    "Tracker", "check_choice", "check_least", "nearest", "nothing", "text_fault", "titled",
+    "ABSENT", "BLOCK", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison", "Comparisons",
+    "Dataset", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Lists", "Metric",
+    "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature",
+    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "check_choice",
+    "check_least", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -21,33 +21,53 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statistics:
     """A metric's rows for one run, with the metric that can score them."""
 
     metric: Metric
-    rows: Array
-    """(n, k), one row for each example in the data set's order; NaN throughout where there is nothing to score."""
+    load: Callable[[], Rows]
+    """Gives the rows; called once, when they are first looked at: those of a large run stay on disk."""
     signature: Signature
     key: str
     """Hash of all that the rows depend on: same key, same rows."""
-    lists: Mapping[str, Lists] = field(default_factory=dict)
-    """Those of `Metric.lists`, each of n examples; empty where there is nothing to score."""
+
+    @classmethod
+    def of(
+        cls, metric: Metric, rows: Array, signature: Signature, key: str, lists: Mapping[str, Lists] | None = None
+    ) -> Statistics:
+        """Of rows in memory."""
+        whole = Rows(rows, lists or {})
+        return cls(metric, lambda: whole, signature, key)
+
+    @cached_property
+    def whole(self) -> Rows:
+        """Numbers and lists together, one row for each example in the data set's order."""
+        return self.load()
 
     @property
-    def whole(self) -> Rows:
-        """Numbers and lists together."""
-        return Rows(self.rows, self.lists)
+    def rows(self) -> Array:
+        """(n, k); NaN throughout where there is nothing to score."""
+        return self.whole.values
+
+    @property
+    def lists(self) -> Mapping[str, Lists]:
+        """Those of `Metric.lists`, each of n examples; empty where there is nothing to score."""
+        return self.whole.lists
 
     @property
     def scored(self) -> NDArray[np.bool_]:
         """(n,) which examples have a row."""
         return np.asarray(~np.isnan(self.rows).any(axis=1))
 
+    def with_rows(self, rows: Rows | Array) -> Statistics:
+        """The same of other rows."""
+        whole = Rows.of(rows)
+        return replace(self, load=lambda: whole)
+
     def taken(self, places: Sequence[int]) -> Statistics:
         """The rows of these examples, in this order."""
-        some = self.whole[places]
-        return replace(self, rows=some.values, lists=some.lists)
+        return replace(self, load=lambda: self.whole[places])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import numpy as np
 from harness.types.errors import HarnessError, check_least
 from harness.types.lists import Integers, Rows
 from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
+from harness.types.text_columns import Examples, blocks_of
 
 
 class Dataset(ABC):
@@ -27,6 +28,10 @@ class Dataset(ABC):
     @abstractmethod
     def examples(self) -> Iterator[Example]:
         """The examples, as a stream in the data's order."""
+
+    def blocks(self) -> Iterator[Examples]:
+        """The same examples as columns, in parts of any size; a data set that is read in columns overrides this."""
+        return blocks_of(self.examples())
 
     def about(self) -> Mapping[str, str]:
         """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.

@@ -217,7 +217,7 @@ table = pa.table({"id": [str(i) for i in range(n)], "repeat": [0] * n})
 runs = []
 for i in range(systems):
     rows = metric.statistics([str(value) for value in rng.normal(i / 100, 1, n)], [], [])
-    statistics = {"given": Statistics(metric, rows, Signature({}, {}), "")}
+    statistics = {"given": Statistics.of(metric, rows, Signature({}, {}), "")}
     runs.append(RunResult(f"s{i}", "d", "d", f"s{i}", {}, statistics, lambda: table, 0))
 tracemalloc.start()
 rows = compare(runs, None, ComparisonOptions(resamples=10_000, test=test))

@@ -43,7 +43,7 @@ def run(values: object, name: str, metric: Metric | None = None, clusters: list[
     table = pa.table({"id": [str(i) for i in range(1, n + 1)], "repeat": [0] * n})
     if clusters is not None:
         table = table.append_column("cluster", pa.array(clusters))
-    statistics = Statistics(metric, rows, Signature({}, metric.provenance()), "")
+    statistics = Statistics.of(metric, rows, Signature({}, metric.provenance()), "")
     return RunResult(
         name,
         "memory",
@@ -384,7 +384,7 @@ def test_repeats_are_compared_pairwise() -> None:
         result = dataclasses.replace(result.with_examples(table), dataset_key="same")
         if order is not None:
             part = result.statistics["given"]
-            statistics = {"given": dataclasses.replace(part, rows=part.rows[order])}
+            statistics = {"given": part.with_rows(part.rows[order])}
             result = dataclasses.replace(result.with_examples(table.iloc[order]), statistics=statistics)
         return result
 

@@ -27,7 +27,7 @@ SKEWED = [10, 12, 12.5, 12.5, 13.9, 15, 21, 22, 23, 34, 50, 81, 89, 121, 134, 21
 
 def mean_statistics(values: Array) -> Statistics:
     rows = np.column_stack([values, values, values, np.where(np.isnan(values), np.nan, 1.0)])
-    return Statistics(Rouge(["rouge1"]), rows, SIGNATURE, "")
+    return Statistics.of(Rouge(["rouge1"]), rows, SIGNATURE, "")
 
 
 def mean(values: object, design: Design | None = None, **options: object) -> Score:
@@ -78,7 +78,7 @@ def test_the_delta_method_of_a_corpus_score(metric: Bleu | Chrf) -> None:
     references = [" ".join(rng.choice(words, 12)) for _ in range(150)]
     outputs = [" ".join(w for w in text.split() if rng.random() < 0.85) for text in references]
     rows = metric.statistics(outputs, [[r] for r in references], [None] * 150)
-    statistics = [Statistics(metric, rows, SIGNATURE, "")]
+    statistics = [Statistics.of(metric, rows, SIGNATURE, "")]
     normal, studentised = (
         scores(statistics, None, Options(4000, method=m))[metric.name] for m in ("normal", "studentized")
     )
@@ -91,7 +91,7 @@ def test_the_delta_method_of_a_corpus_score(metric: Bleu | Chrf) -> None:
 
 def test_what_cannot_be_studentised_says_that_it_was_not() -> None:
     rows = np.random.default_rng(0).random((30, 1))
-    score = scores([Statistics(Median(), rows, SIGNATURE, "")], None, Options(200, method="studentized"))["median"]
+    score = scores([Statistics.of(Median(), rows, SIGNATURE, "")], None, Options(200, method="studentized"))["median"]
     assert score.method == "percentile"
     assert score.low is not None
     stratified = mean(np.arange(10.0), Design.of(10, strata=list("aabbaabbab")), method="studentized", resamples=200)
@@ -116,7 +116,7 @@ def test_corpus_bleu_is_resampled_as_corpus_bleu() -> None:
     ] * 8
     metric = Bleu()
     rows = metric.statistics(outputs, references, [None] * 32)
-    score = scores([Statistics(metric, rows, SIGNATURE, "")], None, Options(500))["bleu"]
+    score = scores([Statistics.of(metric, rows, SIGNATURE, "")], None, Options(500))["bleu"]
     rng = np.random.default_rng(0)
     resampled = [metric.score(rows[rng.integers(0, 32, 32)].sum(0))[0] for _ in range(4000)]
     low, high = np.quantile(resampled, [0.025, 0.975])
@@ -225,11 +225,11 @@ def test_failures_could_have_changed_the_score_so_much() -> None:
     for metric in metrics:
         rows = np.full((4, len(metric.columns)), np.nan)
         rows[:3] = metric.statistics(outputs, references[:3], sources[:3])
-        statistics.append(Statistics(metric, rows, SIGNATURE, ""))
+        statistics.append(Statistics.of(metric, rows, SIGNATURE, ""))
     estimated = estimate(statistics, some, [3], None, Options(resamples=50))
     whole = {
         text: estimate(
-            [Statistics(m, m.statistics([*outputs, text], references, sources), SIGNATURE, "") for m in metrics],
+            [Statistics.of(m, m.statistics([*outputs, text], references, sources), SIGNATURE, "") for m in metrics],
             some, [], None, Options(resamples=0),
         )
         for text in ("", "a b c d")

@@ -70,7 +70,7 @@ def test_failed_examples_are_left_out_and_small_buckets_have_no_interval() -> No
     rows = {name: part.rows.copy() for name, part in whole.statistics.items()}
     for values in rows.values():
         values[:2] = np.nan
-    failed = replace(whole, statistics={k: replace(v, rows=rows[k]) for k, v in whole.statistics.items()})
+    failed = replace(whole, statistics={k: v.with_rows(rows[k]) for k, v in whole.statistics.items()})
     codes = np.array([0] * 6 + [1] * (N - 6))
     few, many = slicing.scores([failed], [slicing.Split(("few", "many"), codes, True)], ["bleu"], Options(100))
     assert few.n == 4 < slicing.LEAST and few.estimate is not None and few.low is None and few.high is None

@@ -93,7 +93,7 @@ def test_intervals_are_as_wide_as_those_by_example() -> None:
     """The same estimate, bounds within a few percent of the width; the same bytes again."""
     rng = np.random.default_rng(5)
     rows = np.column_stack([100.0 * (rng.random(N) < 0.3), np.ones(N)])
-    statistics = [Statistics(ExactMatch(), rows, Signature({}, {}), "key")]
+    statistics = [Statistics.of(ExactMatch(), rows, Signature({}, {}), "key")]
     options = Options(resamples=1000)
     by_example, by_bucket, again = (
         intervals.scores(statistics, design(kind=kind), options)["exact_match"] for kind in ("examples", "auto", "auto")

@@ -71,7 +71,7 @@ def made(
     frame["repeat"] = [i % repeats for i in range(n)]
     for key, values in (metadata or {}).items():
         frame[key] = list(values)
-    statistics = {key: replace(part, rows=part.rows.copy()) for key, part in run.statistics.items()}
+    statistics = {key: part.with_rows(part.rows.copy()) for key, part in run.statistics.items()}
     for i, error in (failed or {}).items():
         frame.loc[i, "output"], frame.loc[i, "error"] = None, error
         frame.loc[i, [name for name in run.scores if name in frame]] = np.nan
