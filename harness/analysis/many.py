@@ -6,39 +6,22 @@ them at a time, so the others are read when they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from harness.stats.spilled import Spilled
-from harness.types import Array, RunResult, Statistics
+from harness.types import Rows, RunResult, Statistics
 
 MEMORY = 2**26
 """Bytes of rows that stay in memory: 64 MiB, those of BLEU for 80 systems on ten thousand examples."""
 
 
 class Elsewhere(Statistics):
-    """Statistics whose rows are in a collection, and are read whenever they are asked for."""
-
-    __slots__ = ("_place", "_rows")
-    _place: object
-    _rows: Spilled
-
-    def __init__(self, statistics: Statistics, rows: Spilled) -> None:
-        for name in ("metric", "signature", "key", "lists"):
-            object.__setattr__(self, name, getattr(statistics, name))
-        place = object()
-        rows[place] = statistics.rows
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "_place", place)
+    """Statistics whose rows are not kept, and are loaded whenever they are asked for."""
 
     @property
-    def rows(self) -> Array:
-        return self._rows[self._place]
-
-    def taken(self, places: Sequence[int]) -> Statistics:
-        some = self.whole[places]
-        ordered = Statistics(self.metric, some.values, self.signature, self.key, some.lists)
-        return Elsewhere(ordered, self._rows)
+    def whole(self) -> Rows:
+        return self.load()
 
 
 class Many:
@@ -54,6 +37,12 @@ class Many:
         if size <= self._room:
             self._room -= size
             return run
-        return replace(
-            run, statistics={name: Elsewhere(part, self._elsewhere) for name, part in run.statistics.items()}
-        )
+        return replace(run, statistics={name: self._put(part) for name, part in run.statistics.items()})
+
+    def _put(self, part: Statistics) -> Statistics:
+        return Elsewhere(part.metric, self._put_rows(part.whole), part.signature, part.key)
+
+    def _put_rows(self, rows: Rows) -> Callable[[], Rows]:
+        place, elsewhere, lists = object(), self._elsewhere, rows.lists
+        elsewhere[place] = rows.values
+        return lambda: Rows(elsewhere[place], lists)
