@@ -15,8 +15,8 @@ from harness.inputs.parquet import ROWS, is_coded, is_delta, leaf, longest
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-FREE = 2**30
-"""Bytes that any file may take: 1 GiB, a million examples with texts of a thousand characters."""
+FREE = 2**32
+"""Bytes that any file may take: 4 GiB, ten thousand questions on one document of 400,000 characters."""
 TIMES = 64
 """As large as itself that a file may be beyond that: a number of 8 bytes in a bit."""
 MOST_COLUMNS = 12_000

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import arrow, regular
 from harness.inputs.expanded import check_expanded
-from harness.store.bounds import check_repeats
+from harness.store.repeats import check_repeats
 from harness.types import ABSENT, Examples, HarnessError, Metric, Outputs, Rows, Texts
 
 if TYPE_CHECKING:

@@ -153,7 +153,8 @@ def test_no_command_takes_the_memory(
     folders.copy(finished / "bad", tmp_path / "bad")
     code, printed = bounded.harness(*command, folder=tmp_path, memory=3 * bounded.GIB, seconds=120)
     assert "Traceback" not in printed
-    if command[0] not in ("score", "sync") or file == "examples":
+    needless = file == "statistics" and command[0] in ("score", "sync")  # these read other files only
+    if not needless and (command[0], attack) != ("sync", one_repeat):  # which logs rows and resamples none
         assert code == 1, printed
         assert f"good/{file}.parquet cannot be read (" in printed
         assert said in printed
