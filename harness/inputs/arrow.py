@@ -139,12 +139,28 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """(n,) of a column of int32 or int64 without nulls."""
-    array = whole(column)
+    """(n,) of a column of whole numbers without nulls."""
+    array = whole(column).cast(pa.int64())
     if array.null_count:
         raise ValueError(f"{array.null_count} nulls in a column of whole numbers")
-    width = 4 if array.type == pa.int32() else 8
-    return np.frombuffer(array.buffers()[1] or b"", f"i{width}", len(array), array.offset * width).astype(np.int64)
+    return np.frombuffer(array.buffers()[1] or b"", np.int64, len(array), array.offset * 8).copy()
+
+
+def codes(texts: pa.Array) -> NDArray[np.int64]:
+    """(n,) the texts of a column without nulls as numbers, in the order in which they first appear.
+
+    >>> codes(texts(["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    """
+    indices = texts.dictionary_encode().indices
+    return np.frombuffer(indices.buffers()[1] or b"", np.int32, len(indices), indices.offset * 4).astype(np.int64)
+
+
+def distinct(column: pa.ChunkedArray) -> int:
+    """How many different values a column has; null is one of them."""
+    if pa.types.is_nested(column.type):
+        return len(set(map(repr, column.to_pylist())))
+    return len(column.unique())
 
 
 def starts(lists: pa.Array) -> NDArray[np.int64]:
