@@ -111,12 +111,16 @@ def number_lists(lists: Lists) -> pa.Array:
 
 
 def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
-    """A column of values of this kind (str, bool, int or float), or of the type that Arrow gives them."""
+    """A column of values of this kind (str, bool, int, float or list), or of the type that Arrow gives them."""
     if kind is None:
         kinds = {type(item) for item in items} - {type(None)}
+        if not kinds:
+            return pa.nulls(len(items))
         kind = kinds.pop() if len(kinds) == 1 else object
     if kind is str:
         return texts(items)
+    if kind is list:
+        return _value_lists(items)
     present = np.fromiter((item is not None for item in items), np.bool_, len(items))
     bitmap = None if present.all() else _bitmap(present)
     if kind is bool:
@@ -131,6 +135,21 @@ def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
             return pa.array(items)
         return pa.Array.from_buffers(arrow, len(items), [bitmap, pa.py_buffer(array)])
     return pa.array(items)
+
+
+def _value_lists(lists: Sequence[list[Any] | None]) -> pa.Array:
+    """A column of lists of values; None is null.
+
+    >>> _value_lists([[1, None], None, []]).to_pylist()
+    [[1, None], None, []]
+    """
+    items = values([item for part in lists if part is not None for item in part])
+    present = np.fromiter((part is not None for part in lists), np.bool_, len(lists))
+    lengths = np.fromiter((len(part or ()) for part in lists), np.int64, len(lists))
+    wide = len(items) > SMALL
+    kind = pa.large_list(items.type) if wide else pa.list_(items.type)
+    bitmap = None if present.all() else _bitmap(present)
+    return pa.Array.from_buffers(kind, len(lists), [bitmap, _offsets(lengths, wide)], children=[items])
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:

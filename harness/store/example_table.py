@@ -111,7 +111,7 @@ def _kinds(column: Sequence[Any]) -> set[Any]:
     import pyarrow as pa
 
     try:
-        return {pa.array(values).type}
+        return {arrow.values(values).type}
     except (pa.ArrowException, TypeError, OverflowError):
         return {JSON}
 
@@ -139,7 +139,9 @@ def _stored(column: Sequence[Any], kinds: set[Any]) -> Any:
     if len(types) == len(kinds):
         try:
             fields = [pa.schema([("field", kind)]) for kind in sorted(types, key=str)]
-            return pa.array(values, pa.unify_schemas(fields, promote_options="permissive").field("field").type)
+            kind = pa.unify_schemas(fields, promote_options="permissive").field("field").type
+            made = arrow.values(values)
+            return made if made.type == kind else pa.array(values, kind)
         except (pa.ArrowException, TypeError, OverflowError):
             pass
     return arrow.texts([None if v is None else json.dumps(v, sort_keys=True, default=str) for v in values])
