@@ -294,8 +294,8 @@ def aligned_rows(
 
 
 def _aligned(run: RunResult, metric: Metric, kept: examples.Rows, rows: Sequence[int]) -> dict[str, Any]:
-    texts = run.table.select(["output", "references"]).take(arrow.numbers(kept[list(rows)])).to_pylist()
-    whole = {i: row for i, row in zip(rows, texts, strict=True) if row["output"] is not None and row["references"]}
+    picked = run.table.select(["output", "references"]).take(arrow.numbers(kept[list(rows)])).to_pylist()
+    whole = {i: row for i, row in zip(rows, picked, strict=True) if row["output"] is not None and row["references"]}
     outputs = [row["output"] for row in whole.values()]
     references = [row["references"] for row in whole.values()]
     store = SHARED / "arrays.sqlite"
