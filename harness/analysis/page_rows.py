@@ -39,7 +39,7 @@ def first_view(group: Group) -> tuple[tuple[int, int], str | None]:
 def kept_rows(group: Group, most: int | None) -> Rows:
     """Which rows the page holds: all, or where there are too many, half of them the biggest differences of the first
     view's pair and half evenly from the rest; in the data's order."""
-    n = len(group.runs[0].examples)
+    n = group.runs[0].table.num_rows
     if most is None or n <= most:
         return np.arange(n)
     (a, b), score = first_view(group)

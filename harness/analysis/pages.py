@@ -15,6 +15,7 @@ from harness import masking
 from harness.analysis import page_rows
 from harness.analysis.loading import Run
 from harness.analysis.study import study
+from harness.inputs import arrow
 from harness.report.page import alignments as aligned
 from harness.report.page import examples
 from harness.report.page.build import build
@@ -151,7 +152,7 @@ def _only(study: Study, scores: Sequence[str]) -> Study:
 
 
 def _check_fields(study: Study, by: Sequence[str]) -> None:
-    columns = {str(column) for run in study.runs for column in run.examples.columns}
+    columns = {column for run in study.runs for column in run.table.column_names}
     for field in by:
         if field not in columns and field not in LENGTHS:
             known = [name for name in columns if name not in examples.OWN and name not in study.runs[0].scores]
@@ -292,15 +293,15 @@ def aligned_rows(
     return matches, title, ""
 
 
-def _aligned(run: RunResult, metric: Metric, kept: Any, rows: Sequence[int]) -> dict[str, Any]:
-    frame = run.examples.iloc[kept]
-    whole = [i for i in rows if isinstance(frame["output"].iloc[i], str) and len(frame["references"].iloc[i])]
-    outputs = [frame["output"].iloc[i] for i in whole]
-    references = [list(frame["references"].iloc[i]) for i in whole]
+def _aligned(run: RunResult, metric: Metric, kept: examples.Rows, rows: Sequence[int]) -> dict[str, Any]:
+    picked = run.table.select(["output", "references"]).take(arrow.numbers(kept[list(rows)])).to_pylist()
+    whole = {i: row for i, row in zip(rows, picked, strict=True) if row["output"] is not None and row["references"]}
+    outputs = [row["output"] for row in whole.values()]
+    references = [row["references"] for row in whole.values()]
     store = SHARED / "arrays.sqlite"
     if store.exists():
         metric.arrays = ArrayStore(store)
-    fitted = metric.fit([list(texts) for texts in run.examples["references"]])
+    fitted = metric.fit(run.table.column("references").to_pylist())
     alignments = fitted.align(outputs, references) or []
     return {
         str(i): aligned.compact(alignment, output, texts[alignment.reference])

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.inputs import files
+import numpy as np
+
+from harness.inputs import arrow, files
 from harness.types import Group, HarnessError, RunResult, nearest
 
 if TYPE_CHECKING:
@@ -186,14 +188,15 @@ def _in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) ->
         raise HarnessError(f"{run.name} has {own}, {first.name} {other}; expected the same number of repeats")
     place = {key: i for i, key in enumerate(ids)}
     order = [place[key] for key in wanted]
+    places = arrow.numbers(np.array(order, np.int64))
     statistics = {name: part.taken(order) for name, part in run.statistics.items()}
-    return replace(run, load=lambda: run.table.take(order), statistics=statistics)
+    return replace(run, load=lambda: run.table.take(places), statistics=statistics)
 
 
 def alone(run: RunResult, runs: Sequence[RunResult]) -> str:
     """Why a run cannot be paired: how its data differs from the next one's."""
     other = next(candidate for candidate in runs if candidate is not run)
-    mine, theirs = list(run.examples["id"]), list(other.examples["id"])
+    mine, theirs = (of.columns("id").column("id").to_pylist() for of in (run, other))
     missing, extra = set(theirs) - set(mine), set(mine) - set(theirs)
     if missing or extra:
         difference = f"{len(missing | extra)} ids differ ({files.some(sorted(missing | extra))})"

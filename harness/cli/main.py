@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from harness.cli.output import complain, guarded, show_tracebacks
 from harness.cli.signals import Asked, exit_code, heeded
+from harness.cli.starting import importing
 from harness.inputs.visible import visible
 
 EPILOG = """examples
@@ -57,9 +58,10 @@ def _main(arguments: list[str]) -> None:
     show_tracebacks()
     sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
     if arguments[:1] == ["run"]:
-        from harness.cli.hydra import run
+        with importing():
+            from harness.cli.hydra import run
 
-        return run(arguments[1:])
+            return run(arguments[1:])
     parser = _parser()
     options, more = parser.parse_known_args(_joined(arguments))
     words = getattr(options, "overrides", getattr(options, "where", None))

@@ -111,12 +111,16 @@ def number_lists(lists: Lists) -> pa.Array:
 
 
 def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
-    """A column of values of this kind (str, bool, int or float), or of the type that Arrow gives them."""
+    """A column of values of this kind (str, bool, int, float or list), or of the type that Arrow gives them."""
     if kind is None:
         kinds = {type(item) for item in items} - {type(None)}
+        if not kinds:
+            return pa.nulls(len(items))
         kind = kinds.pop() if len(kinds) == 1 else object
     if kind is str:
         return texts(items)
+    if kind is list:
+        return _value_lists(items)
     present = np.fromiter((item is not None for item in items), np.bool_, len(items))
     bitmap = None if present.all() else _bitmap(present)
     if kind is bool:
@@ -133,18 +137,49 @@ def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
     return pa.array(items)
 
 
+def _value_lists(lists: Sequence[list[Any] | None]) -> pa.Array:
+    """A column of lists of values; None is null.
+
+    >>> _value_lists([[1, None], None, []]).to_pylist()
+    [[1, None], None, []]
+    """
+    items = values([item for part in lists if part is not None for item in part])
+    present = np.fromiter((part is not None for part in lists), np.bool_, len(lists))
+    lengths = np.fromiter((len(part or ()) for part in lists), np.int64, len(lists))
+    wide = len(items) > SMALL
+    kind = pa.large_list(items.type) if wide else pa.list_(items.type)
+    bitmap = None if present.all() else _bitmap(present)
+    return pa.Array.from_buffers(kind, len(lists), [bitmap, _offsets(lengths, wide)], children=[items])
+
+
 def whole(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece."""
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """(n,) of a column of int32 or int64 without nulls."""
-    array = whole(column)
+    """(n,) of a column of whole numbers without nulls."""
+    array = whole(column).cast(pa.int64())
     if array.null_count:
         raise ValueError(f"{array.null_count} nulls in a column of whole numbers")
-    width = 4 if array.type == pa.int32() else 8
-    return np.frombuffer(array.buffers()[1] or b"", f"i{width}", len(array), array.offset * width).astype(np.int64)
+    return np.frombuffer(array.buffers()[1] or b"", np.int64, len(array), array.offset * 8).copy()
+
+
+def codes(texts: pa.Array) -> NDArray[np.int64]:
+    """(n,) the texts of a column without nulls as numbers, in the order in which they first appear.
+
+    >>> codes(texts(["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    """
+    indices = texts.dictionary_encode().indices
+    return np.frombuffer(indices.buffers()[1] or b"", np.int32, len(indices), indices.offset * 4).astype(np.int64)
+
+
+def distinct(column: pa.ChunkedArray) -> int:
+    """How many different values a column has; null is one of them."""
+    if pa.types.is_nested(column.type):
+        return len(set(map(repr, column.to_pylist())))
+    return len(column.unique())
 
 
 def starts(lists: pa.Array) -> NDArray[np.int64]:

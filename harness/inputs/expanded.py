@@ -7,6 +7,7 @@ one document below a thousand questions, more, and then it is still of the size 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from harness.inputs.parquet import ROWS, is_coded, is_delta, leaf, longest
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-FREE = 2**30
+LEAST = 2**30
 """Bytes that any file may take: 1 GiB, a million examples with texts of a thousand characters."""
+SHARE = 4
+"""A file may take one part in so many of the memory that there is."""
 TIMES = 64
 """As large as itself that a file may be beyond that: a number of 8 bytes in a bit."""
 MOST_COLUMNS = 12_000
@@ -29,7 +32,7 @@ def check_expanded(path: Path, file: pq.ParquetFile) -> None:
     if columns > MOST_COLUMNS or file.metadata.num_columns > MOST_COLUMNS:
         raise ValueError(f"{max(columns, file.metadata.num_columns):,} columns, at most {MOST_COLUMNS:,} are read")
     size = path.stat().st_size
-    most, total = max(FREE, TIMES * size), 0
+    most, total = max(room(), TIMES * size), 0
     for group in range(file.metadata.num_row_groups):
         for column in range(file.metadata.num_columns):
             total += _expanded(path, file, group, column, most - total)
@@ -38,6 +41,18 @@ def check_expanded(path: Path, file: pq.ParquetFile) -> None:
                     f"more than {most:,} bytes of rows up to the column "
                     f"{file.schema.column(column).path!r} in a file of {size:,} bytes"
                 )
+
+
+def room() -> int:
+    """Bytes that any file may take on this machine, within the limits of this process."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ImportError, OSError, ValueError):  # not on Windows
+        return LEAST
+    return max(LEAST, (memory if limit == resource.RLIM_INFINITY else min(memory, limit)) // SHARE)
 
 
 def _expanded(path: Path, file: pq.ParquetFile, group: int, column: int, most: int) -> int:

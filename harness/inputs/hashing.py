@@ -37,8 +37,8 @@ Hashes = NDArray[np.uint64]
 """(n, 2): 128 bits for each row, zeros where there is no value."""
 TEXT, OTHER, LIST, ITEM, ROW = "text", "json", "list", "item", "row"
 """Kinds of what is hashed: a number and a text that looks like it differ."""
-FEW, SHORT = 2**21, 2**13
-"""Bytes of all texts and of the longest, up to which NumPy is done before Numba is loaded."""
+FEW, SHORT = 2**22, 2**13
+"""Bytes of all texts so far and of the longest, up to which NumPy is done before Numba is loaded."""
 WRITTEN: dict[type, Callable[[Any], str]] = {int: str, float: float.__repr__}
 """Values that are written as JSON writes them, without asking it."""
 
@@ -138,14 +138,26 @@ def _nulls(column: Texts, name: str) -> Hashes:
 
 def _siphash(data: NDArray[np.uint8], offsets: NDArray[np.int64], kind: str, name: str) -> Hashes:
     hashes = np.zeros((len(offsets) - 1, 2), np.uint64)
-    total, longest = int(offsets[-1] - offsets[0]), int(np.diff(offsets).max(initial=0))
-    if "numba" in sys.modules or total > FEW or longest > SHORT:
+    _WITHOUT_NUMBA.add(int(offsets[-1] - offsets[0]))
+    if "numba" in sys.modules or _WITHOUT_NUMBA.bytes > FEW or np.diff(offsets).max(initial=0) > SHORT:
         from harness.inputs import hash_kernels
 
         hash_kernels.siphash(data, offsets, *_key(kind, name), hashes)
     else:
         siphash_arrays(data, offsets, *_key(kind, name), hashes)
     return hashes
+
+
+class _Counted:
+    """Bytes that were hashed in this process so far."""
+
+    bytes = 0
+
+    def add(self, number: int) -> None:
+        self.bytes += number
+
+
+_WITHOUT_NUMBA = _Counted()
 
 
 def siphash_arrays(

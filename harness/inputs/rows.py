@@ -24,6 +24,8 @@ from harness.inputs.templates import MissingField, NullField, Template, Template
 from harness.types import Example, HarnessError
 
 FIELDS = ("id", "source", "references")
+DEEPEST = 64
+"""Levels of lists and mappings in metadata: no data has more, and Parquet files of a few hundred cannot be read."""
 PLAIN = frozenset({int, float, bool, type(None)})
 """Kinds of metadata in which there is nothing to check."""
 SLOTS, MOVED = 2**10, 2**16
@@ -311,15 +313,17 @@ def _mentioned(names: Iterable[str]) -> set[str]:
 # ---------------------------------------------------------------- metadata
 
 
-def clean(value: Any, place: str, field: str) -> Any:
+def clean(value: Any, place: str, field: str, levels: int = DEEPEST) -> Any:
     """Metadata is kept as it is; its strings must be storable too."""
     if isinstance(value, str):
         return files.text(value, place, field)
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if not levels:
+        raise HarnessError(f"{place}: '{field[:60]}' is nested more than {DEEPEST} levels deep; expected fewer")
     if isinstance(value, Mapping):
-        return {k: clean(v, place, f"{field}.{k}") for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(v, place, field) for v in value]
-    return value
+        return {k: clean(v, place, f"{field}.{k}", levels - 1) for k, v in value.items()}
+    return [clean(v, place, field, levels - 1) for v in value]
 
 
 def _without(value: Any, path: list[str]) -> Any:

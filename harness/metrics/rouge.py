@@ -32,6 +32,8 @@ from harness.types import Array, Batch, HarnessError, Metric, TextLists, Texts, 
 log = logging.getLogger(__name__)
 DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 PERL_ONLY = ("rougeW", "rougeS", "rougeSU")
+MOST_WEIGHT = 4
+"""Of rougeW, which raises lengths of texts by it twice: with more, those of long texts are no numbers."""
 _TYPE = re.compile(r"rouge([1-9]|L|Lsum|W|S|SU)")
 PARTS = ("", ".precision", ".recall")
 
@@ -115,6 +117,9 @@ class Rouge(Metric):
             value = self._perl[option]
             if isinstance(value, int | float):
                 check_least(f"metrics.rouge.{option}", value, lowest)
+        weight = self._perl["weight"]
+        if isinstance(weight, int | float) and weight > MOST_WEIGHT:
+            raise HarnessError(f"metrics.rouge.weight={weight}; expected at most {MOST_WEIGHT}")
         alpha = self._perl["alpha"]
         if isinstance(alpha, int | float) and alpha > 1:
             raise HarnessError(f"metrics.rouge.alpha={alpha}; expected 0 to 1")

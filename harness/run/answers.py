@@ -46,12 +46,12 @@ class Answered:
 class Answers:
     """The answers to all rows, in their order."""
 
-    def __init__(self, rows: Kept[Examples], reads: Iterable[Reads] = ()) -> None:
-        """`reads`: the sets of columns that will be scored."""
+    def __init__(self, rows: Kept[Examples], reads: Iterable[Reads] = (), keyed: bool = False) -> None:
+        """`reads`: the sets of columns that will be scored. `keyed`: what the system gave is hashed as well."""
         self.rows = rows
         self._contents = {columns: Content() for columns in reads}
         self.layout = Layout()
-        self.outputs = Content()
+        self.outputs = Content() if keyed else None
         """Of what the system gave."""
         self._raw = Kept[Outputs]()
         self._processed: Kept[Outputs] | None = None
@@ -89,10 +89,8 @@ class Answers:
         self._failed.append(before + np.flatnonzero(~processed.texts.present))
         self.layout.see(rows, raw)
         self._hash(Answered(rows, raw, processed))
-        ends = Texts.of(raw.finish) if raw.infos is not None else Texts.nulls(len(raw))
-        given = (hashed(column, name) for name, column in (("output", raw.texts), ("error", raw.errors), ("end", ends)))
-        repeats = hashed_values(rows.repeat.tolist(), "repeat")
-        self.outputs.add(hashed_rows(hashed(rows.ids, "id"), repeats, *given))
+        if self.outputs is not None:
+            self.outputs.add(_hashed_outputs(rows, raw))
 
     def __len__(self) -> int:
         return len(self._raw)
@@ -136,6 +134,15 @@ def hashed_reads(block: Answered, reads: Iterable[Reads]) -> Iterator[tuple[Read
             if name not in hashes:
                 hashes[name] = _hashed_column(block, name)
         yield columns, hashed_rows(*(hashes[name] for name in columns)) * present
+
+
+def _hashed_outputs(rows: Examples, raw: Outputs) -> Hashes:
+    columns = [hashed(rows.ids, "id"), hashed(raw.texts, "output"), hashed(raw.errors, "error")]
+    if rows.repeats is not None:
+        columns.append(hashed_values(rows.repeats.tolist(), "repeat"))
+    if raw.infos is not None:
+        columns.append(hashed(Texts.of(raw.finish), "finish"))
+    return hashed_rows(*columns)
 
 
 def _hashed_column(block: Answered, name: str) -> Hashes:

@@ -157,7 +157,7 @@ class Source:
 
     def answers(self, rows: Kept[Examples], reads: Iterable[Reads], progress: Progress) -> Answers:
         """An output for each row, block by block."""
-        answers, postprocess = Answers(rows, reads), self.job.postprocess
+        answers, postprocess = Answers(rows, reads, keyed=True), self.job.postprocess
         if self.job.system.stored:
             for block in rows.blocks():
                 answers.add(block, Outputs.of(self.outputs(block, progress)), postprocess)

@@ -126,6 +126,7 @@ def _result_key(subject: Subject, answers: Answers, scorer: Scorer, job: Job) ->
     code = [manifest.code(), manifest.deciding_packages(), source_of(job.postprocess)]
     names = [subject.name, subject.dataset, subject.cluster, subject.system]
     scorers = [scorer.identity(name) for name in scorer.metrics]
+    assert answers.outputs is not None  # they were made for a run
     return files.digest([code, job.key, names, subject.dataset_key, answers.outputs.ordered, scorers])
 
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,6 +43,7 @@ from harness.types import (
     Signature,
     Statistics,
     Step,
+    TextLists,
 )
 
 Table = Mapping[str, Rows]
@@ -161,7 +163,8 @@ class Scorer:
 
 
 class References(Sequence[tuple[str, ...]]):
-    """The references of all examples, which are read when somebody looks at them."""
+    """The references of all examples, which are read when somebody looks at them; a slice, which must rise, is a
+    column."""
 
     def __init__(self, blocks: Callable[[], Iterable[Examples]]) -> None:
         self._blocks = blocks
@@ -175,7 +178,14 @@ class References(Sequence[tuple[str, ...]]):
         return (references for block in self._blocks() for references in block.references)
 
     def __getitem__(self, which: Any) -> Any:
-        return list(self)[which]
+        if not isinstance(which, slice):
+            return next(islice(self, range(len(self))[which], None))
+        places, first, parts = np.arange(len(self))[which], 0, []
+        for block in self._blocks():
+            inside = places[(places >= first) & (places < first + len(block))] - first
+            parts.append(block.references.taken(inside))
+            first += len(block)
+        return TextLists.joined(parts)
 
     @property
     def ids(self) -> Iterator[str]:

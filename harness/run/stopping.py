@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.inputs import arrow
 from harness.stats.options import Options
 from harness.stats.resampling import generator
 from harness.stats.sequential import ConfidenceSequence
@@ -138,7 +139,8 @@ def _baseline_values(stop: Stop, run: RunResult, metric: Metric, rows: Sequence[
             f"{stop.score} of stop.baseline={run.name} is defined differently ({statistics.signature}); "
             "expected the same definition"
         )
-    scores = dict(zip(run.examples["id"], run.examples[stop.score], strict=True))
+    table = run.columns("id", stop.score)
+    scores = dict(zip(table.column("id").to_pylist(), arrow.floats(table.column(stop.score)), strict=True))
     missing = [row.id for row in rows if row.id not in scores]
     if missing:
         raise HarnessError(

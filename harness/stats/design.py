@@ -137,8 +137,7 @@ def _values(column: Any) -> Sequence[object]:
 def codes(values: Sequence[object]) -> Codes:
     """Numbers for names in order of first appearance."""
     if isinstance(values, Texts) and not values.array.null_count:
-        indices = values.array.dictionary_encode().indices
-        return np.frombuffer(indices.buffers()[1], np.int32, len(indices), indices.offset * 4).astype(np.int64)
+        return arrow.codes(values.array)
     known: dict[str, int] = {}
     return np.array([known.setdefault(repr(value), len(known)) for value in values], dtype=np.int64)
 

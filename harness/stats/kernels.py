@@ -90,10 +90,16 @@ def product(counts: Any, rows: Any, sums: Any) -> None:
 
 
 @compiled
-def add_rows(rows: Any, which: Any, cells: Any, sums: Any) -> None:
-    """Adds those of the rows (n, k) that `which` (n,) marks, in their order, to the sums (m, k) of their cells (n,)."""
+def add_rows(rows: Any, cells: Any, sums: Any, which: Any) -> None:
+    """Adds the rows (n, k) without a NaN in their order to the sums (m, k) of their cells (n,); `which` (n,) says which
+    ones these are."""
     for i in range(rows.shape[0]):
-        if which[i]:
+        complete = True
+        for j in range(rows.shape[1]):
+            if np.isnan(rows[i, j]):
+                complete = False
+        which[i] = complete
+        if complete:
             cell = cells[i]
             for j in range(rows.shape[1]):
                 sums[cell, j] += rows[i, j]

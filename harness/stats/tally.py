@@ -47,12 +47,12 @@ class Tally:
 
         part = slice(self._next, self._next + len(rows))
         self._next = part.stop
-        values = np.ascontiguousarray(rows.values, dtype=np.float64)
-        self.scored[part] = _complete(rows)
         if self._summable:
+            values = np.ascontiguousarray(rows.values, dtype=np.float64)
             cells = self.design.members[part] * self.design.repeats + self.design.repeat[part]
-            kernels.add_rows(values, self.scored[part], cells, self._sums)
+            kernels.add_rows(values, cells, self._sums, self.scored[part])
         else:
+            self.scored[part] = _complete(rows)
             self._kept.append(rows)
 
     @cached_property

@@ -20,6 +20,10 @@ UNDECIDING = ("name", "columns", "score_names", "counted", "reads", "at_once", "
 """What a metric's object holds that says nothing of its scores' definition, or says it elsewhere."""
 
 
+MOST_REPEATS = 100_000
+"""Outputs of one example."""
+
+
 class Dataset(ABC):
     """A source of examples."""
 
@@ -85,7 +89,10 @@ class System(ABC):
         return [replace(example, repeat=r) for example in examples for r in range(self.repeats)]
 
     def check_repeats(self) -> None:
+        """Refuses a number of outputs that no run can have."""
         check_least("system.repeats", self.repeats)
+        if self.repeats > MOST_REPEATS:
+            raise HarnessError(f"system.repeats={self.repeats:,}; expected at most {MOST_REPEATS:,}")
 
     def about(self) -> Mapping[str, str]:
         """What the system is, for the manifest and as tags for tracking: the version of a model, where it came from."""

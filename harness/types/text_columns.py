@@ -57,10 +57,11 @@ class Texts(Sequence[str | None]):
             present = np.fromiter((text is not None for text in strings), np.bool_, len(strings))
             strings = [text or "" for text in strings]
         joined = "".join(strings).encode()  # type: ignore[arg-type]  # no None is left
-        lengths = np.fromiter(map(len, strings), np.int64, len(strings))  # type: ignore[arg-type]
-        if len(joined) != lengths.sum():
-            lengths = np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings))  # type: ignore[union-attr]
-        return cls._laid_out(pa.py_buffer(joined), starts_of(lengths), bitmap(present))
+        starts = starts_of(np.fromiter(map(len, strings), np.int64, len(strings)))  # type: ignore[arg-type]
+        if len(joined) != starts[-1]:  # from characters to bytes: every byte but those within a character begins one
+            characters = np.flatnonzero(np.frombuffer(joined, np.uint8) & 0xC0 != 0x80)
+            starts = np.append(characters, len(joined))[starts]
+        return cls._laid_out(pa.py_buffer(joined), starts, bitmap(present))
 
     @classmethod
     def of_bytes(cls, data: Any, starts: Places, present: NDArray[np.bool_] | None = None) -> Texts:

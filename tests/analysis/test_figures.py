@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
 
 import harness
@@ -147,6 +148,19 @@ def test_buckets_are_the_examples_evaluated_alone(three: Study, drawn: dict[str,
     wanted = [(s.estimate, s.low, s.high) for s in (alone.scores["bleu"], alone.scores["ter"])]
     assert [pytest.approx(estimate, abs=1e-9) for estimate in wanted] == mine
     assert {row["n"] for row in shown} == {N // 2}
+
+
+def test_buckets_of_whole_numbers_of_which_some_are_missing(three: Study) -> None:
+    run = three.runs[0]
+    years = pa.array([(1234567, 1234568, None, 1234569)[i % 4] for i in range(N)])
+    table = run.table.append_column("serial", years).append_column("tags", pa.array([["a"], []] * (N // 2)))
+    (serial, tags) = figures(study([replace(run, load=lambda: table)], options=FAST), bucket_fields=["serial", "tags"])[
+        -2:
+    ]
+    assert [row["bucket"].split() for row in rows(serial, "bucket")][:4] == [
+        [label, "n=10"] for label in ("1234567", "1234568", "1234569", "(none)")
+    ]
+    assert {row["bucket"].split()[0] for row in rows(tags, "bucket")} == {'["a"]', "[]"}
 
 
 def test_a_field_that_is_not_there(three: Study) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.run.config import conf_dir
+from tests.conftest import ROWS, write_jsonl
 from tests.made_up import write_run
 
 HEAVY = ("torch", "transformers", "datasets", "mlflow")
@@ -52,6 +53,34 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_config_imports_nothing_heavy(tmp_path: Path) -> None:
     code = "import harness.cli.main\ntry: harness.cli.main.main(['run', '--cfg', 'job'])\nexcept SystemExit: pass"
     assert not imported_by(code, tmp_path) & {*HEAVY}
+
+
+VIEWS = {
+    "compare": (), "power": (), "best": (), "table": (), "plot": ("--figure", "buckets", "--format", "svg"),
+    "report": ("-o", "report.html"),
+}  # fmt: skip
+"""Commands that show several stored runs."""
+
+
+def test_views_of_stored_runs_do_not_import_pandas(files: Path) -> None:
+    """In one process; the first command that loads it is named."""
+    rows = [{**row, "year": [1999, None][i % 2], "tags": ["a"] * i} for i, row in enumerate(ROWS)]
+    write_jsonl(files / "dev.jsonl", rows)
+    commands = [["run", *LEXICAL, f"system.path={name}.jsonl", "stats.resamples=50"] for name in ("good", "bad")]
+    commands += [["runs"], *([view, "dev-good", "dev-bad", "--resamples=50", *more] for view, more in VIEWS.items())]
+    code = f"""
+import contextlib, io, sys
+from harness.cli.main import main
+for command in {commands}:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+        try:
+            main(command)
+        except SystemExit as ended:
+            assert not ended.code, (command, errors.getvalue())
+    assert "pandas" not in sys.modules, command
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=files, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_wrong_usage_is_2(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ from harness.testing import CannedMetric
 runs, rows = 60, 100_000
 def stored(name, trust):
     values = np.full((rows, 2), float(name))
-    return RunResult(name, "d", "d", name, {}, {"m": Statistics(CannedMetric(), values, Signature({}, {}), "")}, list, 0)
+    return RunResult(name, "d", "d", name, {}, {"m": Statistics.of(CannedMetric(), values, Signature({}, {}), "")}, list, 0)
 
 loading._load = stored
 tracemalloc.start()

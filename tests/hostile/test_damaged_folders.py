@@ -202,7 +202,7 @@ FIELDS = [
     ("definition", {"a": {}}, "{} for 'metrics.bleu.definition.a'"),
     ("provenance", None, "None for 'metrics.bleu.provenance'"),
     ("key", 5, "5 for 'metrics.bleu.key'"),
-    ("lists", ["sys_len"], "double for lists of whole numbers"),
+    ("lists", ["sys_len"], "int64 for lists of whole numbers"),
 ]
 
 

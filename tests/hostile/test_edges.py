@@ -119,6 +119,22 @@ def test_parquet_time_after_the_year_9999(files: Path, cli: Cli) -> None:
     assert "; expected UTF-8 text, times of the years 1 to 9999, numbers" in called.err
 
 
+@pytest.mark.parametrize("inside", ["[{}]", '{{"a": {}}}'])
+def test_metadata_that_is_nested_without_end(files: Path, cli: Cli, inside: str) -> None:
+    value = "1"
+    for _ in range(500):
+        value = inside.format(value)
+    (files / "dev.jsonl").write_text(f'{{"id": "a", "references": ["x"], "deep": {value}}}\n')
+    refused(cli(*RUN), "is nested more than 64 levels deep; expected fewer")
+
+
+def test_repeats_beyond_reason(files: Path, cli: Cli) -> None:
+    called = cli(
+        "run", "dataset=file", "dataset.path=dev.jsonl", "system=random", "system.repeats=99999999999", "tracking=none"
+    )
+    refused(called, "system.repeats=99,999,999,999; expected at most 100,000")
+
+
 def test_parquet_column_twice(files: Path, cli: Cli) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -276,6 +276,9 @@ ASKED = [
     ("postprocess.extract", "(" * 5_000 + ")" * 5_000, "cannot be used (RecursionError); expected a simpler expression"),
     ("metrics.bleu.max_order", 10**12, "max_order=1000000000000; expected 1 to 9"),
     ("metrics.chrf.char_order", 10**12, "char_order=1000000000000; expected "),
+    ("metrics.nist", {"_target_": "harness.metrics.nist.Nist", "max_order": 10**12}, "max_order=1000000000000; expected 1 to 9"),
+    ("metrics.rouge", {"_target_": "harness.metrics.rouge.Rouge", "compat": "rouge155", "types": ["rougeW"], "weight": 1e300},
+     "metrics.rouge.weight=1e+300; expected at most 4"),
     ("metrics.chrf.word_order", 10**12, "word_order=1000000000000; expected "),
 ]  # fmt: skip
 

@@ -92,8 +92,8 @@ def test_rows_that_are_there_are_not_computed_again(data: Path, cli: Cli, monkey
     again = cli("score", "run", "stats.seed=7", "output_dir=again")
     assert again.code == 0, again.err
     assert sum(asked) == 2 * 2
-    one, other = (pq.ParquetFile(data / name / "statistics.parquet").read() for name in ("run", "again"))
-    assert one.to_pylist() == other.to_pylist()
+    before, after = (pq.ParquetFile(data / name / "statistics.parquet").read() for name in ("run", "again"))
+    assert before.to_pylist() == after.to_pylist()
 
 
 def test_code_of_the_user_s_own_is_called_once(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.analysis.figures.view import View, slugs
+from harness.inputs import arrow
 from harness.report.charts import buckets as drawn
 from harness.report.charts import differences as bars
 from harness.report.charts.theme import plain, short
@@ -153,9 +154,9 @@ def _bucket_figure(view: View, runs: Sequence[RunResult], buckets: _Buckets, ste
 
 
 def _lengths(runs: Sequence[RunResult]) -> list[str]:
-    table = runs[0].examples
-    available = {"source_length": table["source"].notna().any(), "output_length": True}
-    available["reference_length"] = any(len(references) for references in table["references"])
+    sources, references = (runs[0].table.column(name) for name in ("source", "references"))
+    available = {"source_length": sources.null_count < len(sources), "output_length": True}
+    available["reference_length"] = np.diff(arrow.starts(arrow.whole(references))).any()
     return [name for name in LENGTHS if available[name]]
 
 
@@ -164,7 +165,7 @@ def _fields(runs: Sequence[RunResult]) -> list[str]:
     just a numbering."""
     fields = []
     for field in _metadata(runs[0]):
-        values = runs[0].examples[field].tolist()
+        values = runs[0].table.column(field).to_pylist()
         known = [value for value in values if not slicing.is_missing(value)]
         try:
             distinct = len(set(known))
@@ -180,7 +181,7 @@ def _fields(runs: Sequence[RunResult]) -> list[str]:
 
 def _metadata(run: RunResult) -> list[str]:
     taken = {*COLUMNS, *run.scores, *(name for rows in run.statistics.values() for name in rows.metric.score_names)}
-    return [str(name) for name in run.examples.columns if name not in taken]
+    return [name for name in run.table.column_names if name not in taken]
 
 
 def _divided(runs: Sequence[RunResult], field: str) -> _Buckets:
@@ -189,7 +190,7 @@ def _divided(runs: Sequence[RunResult], field: str) -> _Buckets:
     if field not in _metadata(runs[0]):
         known = ", ".join([*_lengths(runs), *_metadata(runs[0])])
         raise HarnessError(f"the examples of {runs[0].dataset} have no field {field!r}; expected one of {known}")
-    values = runs[0].examples[field].tolist()
+    values = runs[0].table.column(field).to_pylist()
     present = [value for value in values if not slicing.is_missing(value)]
     many = all(map(slicing.is_number, present)) and len(set(map(repr, present))) > slicing.DOZEN
     split = slicing.by_number(values) if many else slicing.by_value(values)
@@ -198,12 +199,12 @@ def _divided(runs: Sequence[RunResult], field: str) -> _Buckets:
 
 def _by_length(runs: Sequence[RunResult], field: str) -> _Buckets:
     column = LENGTHS[field]
-    texts = [list(run.examples[column]) for run in (runs if column == "output" else runs[:1])]
+    texts = [run.table.column(column).to_pylist() for run in (runs if column == "output" else runs[:1])]
     sample = [text for value in texts[0][:200] for text in _texts(value)]
     words = " ".join(sample).count(" ") * 20 >= sum(map(len, sample)) or not any(sample)
     lengths = [[_length(value, words) for value in column] for column in texts]
     whole = slicing.by_number([length for column in lengths for length in column])
-    n = len(runs[0].examples)
+    n = runs[0].table.num_rows
     splits = [slicing.Split(whole.labels, whole.codes[i * n : (i + 1) * n], True) for i in range(len(texts))]
     unit = "words" if words else "characters"
     return _Buckets(field, field.replace("_", " "), unit, splits * (len(runs) // len(splits)))

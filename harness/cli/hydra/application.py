@@ -22,6 +22,7 @@ from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, loading_once
 from harness.cli.hydra.composing import check, jobs
 from harness.cli.hydra.multirun import Sweep
+from harness.cli.starting import started
 from harness.run import config as core
 from harness.store.records import record
 from harness.types import HarnessError, RunResult
@@ -82,6 +83,7 @@ def _task(composed: DictConfig) -> str | None:
     from harness.report.terminal.summary import print_run
     from harness.run.runner import run as run_job
 
+    started()
     hydra_config = HydraConfig.get()
     many = hydra_config.mode == RunMode.MULTIRUN
     try:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from harness.inputs import arrow
 from harness.report.numbers import bounds, digits_of, number
 from harness.report.page.verdicts import macro_verdicts, verdicts
 from harness.types import Comparison, Group, RunResult, Study
@@ -116,9 +119,9 @@ def _cell(study: Study, group: Group, run: RunResult, name: str, row: Comparison
 
 def count(group: Group) -> tuple[int, int]:
     """(examples, outputs of each)"""
-    rows = group.runs[0].examples
-    examples = int((rows["repeat"] == 0).sum())
-    return examples, len(rows) // max(examples, 1)
+    repeats = arrow.integers(group.runs[0].table.column("repeat"))
+    examples = len(repeats) - int(np.count_nonzero(repeats))
+    return examples, len(repeats) // max(examples, 1)
 
 
 def _about(group: Group, pairs: Sequence[Comparison]) -> str:
@@ -127,7 +130,7 @@ def _about(group: Group, pairs: Sequence[Comparison]) -> str:
     if repeats > 1:
         parts.append(f"{repeats} outputs each")
     if group.runs[0].cluster:
-        clusters = group.runs[0].examples[group.runs[0].cluster].nunique()
+        clusters = arrow.distinct(group.runs[0].table.column(group.runs[0].cluster))
         parts.append(f"{clusters:,} clusters by {group.runs[0].cluster}")
     excluded = max((row.excluded for row in pairs), default=0)
     if excluded and repeats > 1:
@@ -146,7 +149,7 @@ def _warnings(study: Study, group: Group) -> list[str]:
     for run in group.runs:
         lines = list(run.health.get("warnings", ()))
         if run.failed:
-            lines.append(f"{run.failed:,} of {len(run.examples):,} {counted} failed; scores are of the others")
+            lines.append(f"{run.failed:,} of {run.table.num_rows:,} {counted} failed; scores are of the others")
         lines += [f"{score.name}: {score.note}" for score in run.scores.values() if score.note and score.headline]
         for line in lines:
             by_line.setdefault(line, []).append(study.labels[run.name])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness import __version__
+from harness.inputs import arrow
 from harness.inputs.choices import CORRECTIONS, METHODS
 from harness.report.tables.cells import Column, Row, Section, Table, plain
 from harness.types import RunResult, Score, Study
@@ -23,12 +24,13 @@ def _data(table: Table) -> Iterator[str]:
     for section in table.sections:
         runs = [row.run for row in section.rows]
         first = runs[0]
-        n = int(first.examples["id"].nunique())
+        rows = first.columns("id", *([first.cluster] if first.cluster else []))
+        n = arrow.distinct(rows.column("id"))
         units = f"{n:,} examples of {section.dataset}"
         if first.cluster:
-            units += f" in {first.examples[first.cluster].astype(str).nunique():,} clusters by {plain(first.cluster)}"
-        if len(first.examples) > n:
-            units += f", {len(first.examples) // n} outputs each"
+            units += f" in {arrow.distinct(rows.column(first.cluster)):,} clusters by {plain(first.cluster)}"
+        if rows.num_rows > n:
+            units += f", {rows.num_rows // n} outputs each"
         failed = [f"{row.label} {row.run.failed:,}" for row in section.rows if row.run.failed]
         yield f"n = {units}{f'; failed: {_list(failed)}' if failed else ''}."
 

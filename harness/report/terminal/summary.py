@@ -113,7 +113,7 @@ def _scores(run: RunResult) -> tuple[Columns, Columns]:
 
 def _count(run: RunResult) -> str:
     if not run.manifest:  # not of a folder
-        return f"{len(run.examples)} examples"
+        return f"{run.table.num_rows} examples"
     repeats = run.manifest["system"]["repeats"]
     return f"{run.manifest['dataset']['examples']} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import harness
@@ -152,6 +153,30 @@ def test_scores_are_kept_as_they_are_and_missing_ones_missing(runs: list[Any]) -
     expected = runs[1].examples["rouge2"].to_numpy(float)
     assert np.isnan(numbers[place, 1, [3, 11]]).all()
     np.testing.assert_allclose(numbers[place, 1], expected, rtol=1e-6)
+
+
+def test_metadata_is_shown_as_it_is(runs: list[Any]) -> None:
+    """Whole numbers stay whole where one is missing, and lists are their JSON."""
+    fields = {
+        "count": ([3, None], [3, None]),
+        "large": ([2**60 + 1, None], [str(2**60 + 1), None]),
+        "share": ([0.5, float("nan")], [0.5, None]),
+        "flag": ([True, None], ["true", None]),
+        "tags": ([["a", "é"], []], ['["a", "é"]', "[]"]),
+        "gaps": ([[1, None], None], ["[1, null]", None]),
+        "nested": ([[[1, 2], [3]], [[]]], ["[[1, 2], [3]]", "[[]]"]),
+        "nothing": ([None, None], [None, None]),
+    }
+    table = runs[0].table
+    for name, (values, _) in fields.items():
+        table = table.append_column(name, pa.array(values * 20))
+    studied = study([replace(runs[0], load=lambda: table)], resamples=50)
+    _, data = examples.blocks(studied, studied.groups[0], 0, page_rows.opening(studied.groups[0], None))
+    shown = zlib.decompress(base64.b64decode(data["texts-0"]))
+    assert {name: json.loads(shown)["fields"][name][:2] for name in fields} == {
+        name: expected for name, (_, expected) in fields.items()
+    }
+    assert b'"count":[3,null,3,' in shown
 
 
 def test_packing_turns_halves_of_characters_into_a_sign() -> None:
