@@ -138,8 +138,8 @@ def hashed_reads(block: Answered, reads: Iterable[Reads]) -> Iterator[tuple[Read
 
 def _hashed_outputs(rows: Examples, raw: Outputs) -> Hashes:
     columns = [hashed(rows.ids, "id"), hashed(raw.texts, "output"), hashed(raw.errors, "error")]
-    if rows.repeats is not None:
-        columns.append(hashed_values(rows.repeats.tolist(), "repeat"))
+    if rows.repeats is not None and rows.repeats.any():  # a first output has the same hash beside others and alone
+        columns.append(hashed_values(rows.repeats.tolist(), "repeat") * (rows.repeats != 0)[:, None])
     if raw.infos is not None:
         columns.append(hashed(Texts.of(raw.finish), "finish"))
     return hashed_rows(*columns)

@@ -101,6 +101,20 @@ def test_the_whole_config_finds_it_finished(data: Path, cli: Cli, monkeypatch: p
     assert len(manifest_of("merged")["shards"]) == 3
 
 
+def test_each_reference_against_the_others(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples have different numbers of rows, and some blocks have one row for each."""
+    monkeypatch.setattr(text_columns, "BLOCK", 3)
+    run = (*RUN[:3], "system=human", "metrics=[bleu,distinct]", *RUN[6:])
+    rows = [json.loads(line) for line in Path("data.jsonl").read_text().splitlines()]
+    for row in rows[:6]:
+        row["references"] = row["references"][:1]
+    write_jsonl(data / "data.jsonl", rows)
+    good(cli(*run, "output_dir=whole"))
+    good(cli("merge", *run_shards(cli, 3, run=run), "-o", "merged"))
+    assert_same("merged", "whole")
+    assert manifest_of("merged")["result"] == manifest_of("whole")["result"]
+
+
 def test_several_blocks_a_shard(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_columns, "BLOCK", 4)
     good(cli(*RUN, "output_dir=whole"))
@@ -317,7 +331,7 @@ def test_links_and_code_of_strangers(data: Path, cli: Cli) -> None:
 
 def test_a_table_that_expands_to_more_than_a_run_has(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = run_shards(cli, 2, "metrics=[bleu]")
-    monkeypatch.setattr("harness.inputs.expanded.FREE", 100)
+    monkeypatch.setattr("harness.inputs.expanded.room", lambda: 100)
     monkeypatch.setattr("harness.inputs.expanded.TIMES", 0)
     message = refused(cli("merge", *parts, "-o", "x"))
     assert "part0/examples.parquet cannot be read (more than 100 bytes of rows" in message
