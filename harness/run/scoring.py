@@ -111,6 +111,11 @@ class Scorer:
         """Of a metric's rows: same key, same rows."""
         return files.digest([answers.key(self.metrics[name].reads), self.identity(name)])
 
+    def signature(self, name: str, stored: StoredRows | None) -> Signature:
+        """Of a metric's rows: those of an earlier run keep the versions that made them."""
+        own = self.signatures[name]
+        return own if stored is None else Signature(own.definition, stored.provenance)
+
     def blocks(
         self, answers: Answers, reused: Mapping[str, StoredRows], step: Step
     ) -> Iterator[tuple[Answered, Table]]:
@@ -204,10 +209,7 @@ def score(
     """The result of an evaluation: every score with its interval, the examples with their scores, what is odd."""
     keys = {name: scorer.key(name, answers) for name in scorer.metrics}
     reused = {name: sink.reusable[key] for name, key in keys.items() if key in sink.reusable}
-    signatures = {
-        name: Signature(signature.definition, reused[name].provenance) if name in reused else signature
-        for name, signature in scorer.signatures.items()
-    }
+    signatures = {name: scorer.signature(name, reused.get(name)) for name in scorer.metrics}
     design = design_of(answers.rows.blocks(), subject.cluster, options)
     tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
     health, failed = Health(), []

@@ -59,10 +59,11 @@ class InFolder:
             **stored_rows(job.folder),
         }
         self._writer, self._scorer, self._layout = writer, scorer, answers.layout
-        self._head = {
-            name: described(metric, scorer.signatures[name], scorer.key(name, answers), job.specs[name])
-            for name, metric in scorer.metrics.items()
-        }
+        self._head = {}
+        for name, metric in scorer.metrics.items():
+            key = scorer.key(name, answers)
+            signature = scorer.signature(name, self.reusable.get(key))
+            self._head[name] = described(metric, signature, key, job.specs[name])
 
     def add(self, block: Answered, rows: Table) -> None:
         scores = example_scores(self._scorer.metrics, rows)

@@ -92,6 +92,11 @@ def test_rows_that_are_there_are_not_computed_again(data: Path, cli: Cli, monkey
     again = cli("score", "run", "stats.seed=7", "output_dir=again")
     assert again.code == 0, again.err
     assert sum(asked) == 2 * 2
+    heads = [
+        json.loads(pq.ParquetFile(data / name / "statistics.parquet").schema_arrow.metadata[b"harness"])
+        for name in ("run", "again")
+    ]
+    assert heads[0] == heads[1]
     before, after = (pq.ParquetFile(data / name / "statistics.parquet").read() for name in ("run", "again"))
     assert before.to_pylist() == after.to_pylist()
 
