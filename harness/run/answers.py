@@ -35,12 +35,12 @@ class Answered:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def batch(self) -> Batch:
-        """What a metric scores: the outputs that did not fail, with what belongs to each."""
+    def batch(self, reads: Reads) -> Batch:
+        """What a metric that reads these columns scores: the outputs that did not fail, with what belongs to each."""
         good = self.processed.good
         if len(good) == len(self):
-            return Batch.of(self.processed.texts, self.rows)
-        return Batch.of(self.processed.texts.taken(good), self.rows.taken(good))
+            return Batch.of(self.processed.texts, self.rows, reads)
+        return Batch.of(self.processed.texts.taken(good), self.rows.taken(good), reads)
 
 
 class Answers:

@@ -151,7 +151,7 @@ class Scorer:
         metric, good, n = self.metrics[name], block.processed.good, len(block)
         if not len(good):
             return Rows(np.full((n, len(metric.columns)), np.nan), {each: Lists.of([[]] * n) for each in metric.lists})
-        computed = Rows.of(_statistics(metric, block.batch()))
+        computed = Rows.of(_statistics(metric, block.batch(metric.reads)))
         check_rows(metric, computed, len(good))
         if len(good) == n:
             return computed

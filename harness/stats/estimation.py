@@ -113,9 +113,9 @@ def _warn_of_clusters(fields: Mapping[str, Sequence[Any]], n: int) -> None:
 def _with_extremes(known: Mapping[str, Score], tallies: Sequence[Tally], failures: Failures) -> dict[str, Score]:
     """The scores with what they would be, had the failed examples given nothing, and had they given a reference."""
     scores = dict(known)
-    empty = Batch.of(Texts.of([""] * len(failures.rows)), failures.rows)
+    nothing_said = Texts.of([""] * len(failures.rows))
     for tally in tallies:
-        ends = tally.metric.extremes(empty)
+        ends = tally.metric.extremes(Batch.of(nothing_said, failures.rows, tally.metric.reads))
         if ends is None:
             continue
         with quiet_single_thread():

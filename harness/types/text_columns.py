@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.types.errors import HarnessError
 from harness.types.nouns import Example, Output
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ BLOCK = 8192
 """Examples of a block, the unit in which data is read, scored and written: a row group of the run's files."""
 SMALL = 2**31 - 1
 """Bytes, or items, that offsets of 32 bits can tell apart."""
+COLUMNS = ("outputs", "references", "sources")
+"""Of a batch, beside the examples' other fields."""
 Places = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -451,9 +454,12 @@ class Batch:
                 raise ValueError(f"{len(column)} {name} for {n} outputs")
 
     @classmethod
-    def of(cls, outputs: Texts, examples: Examples) -> Batch:
-        """Of texts, none of which is missing, and their examples."""
-        return cls(outputs, examples.references, examples.sources, examples.metadata)  # type: ignore[arg-type]
+    def of(cls, outputs: Texts, examples: Examples, reads: Iterable[str] = ()) -> Batch:
+        """Of texts, none of which is missing, and their examples, with those of their other fields that `reads` names;
+        a field that no example has is null in all of them."""
+        nothing = [None] * len(outputs)
+        fields = {name: examples.metadata.get(name, nothing) for name in reads if name not in COLUMNS}
+        return cls(outputs, examples.references, examples.sources, fields)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -465,8 +471,8 @@ class Batch:
     def field(self, name: str) -> Sequence[Any]:
         """A field of the examples; None where an example does not have it."""
         column = self.fields.get(name)
-        if column is None:
-            return [None] * len(self)
+        if column is None:  # else rows would be taken again that depend on what nobody looked at
+            raise HarnessError(f"a metric asks for the field {name!r}; expected it to be named in its `reads`")
         return column if isinstance(column, Texts) else [None if value is ABSENT else value for value in column]
 
     @property

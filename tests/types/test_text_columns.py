@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.types import ABSENT, Batch, Example, Examples, Output, Outputs, TextLists, Texts
+from harness.types import ABSENT, Batch, Example, Examples, HarnessError, Output, Outputs, TextLists, Texts
 from harness.types.text_columns import blocks_of, in_blocks
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -79,7 +79,10 @@ def test_a_field_that_some_examples_lack() -> None:
     columns = Examples.of([Example("a", None, (), {"x": None}), Example("b", None, (), {})])
     assert (columns[0].metadata, columns[1].metadata) == ({"x": None}, {})
     assert list(columns.metadata["x"]) == [None, ABSENT]
-    assert Batch.of(Texts.of(["o", "p"]), columns).field("x") == [None, None]
+    batch = Batch.of(Texts.of(["o", "p"]), columns, ("outputs", "x", "y"))
+    assert (batch.field("x"), batch.field("y")) == ([None, None], [None, None])
+    with pytest.raises(HarnessError, match="a metric asks for the field 'z'; expected it to be named in its `reads`"):
+        batch.field("z")
 
 
 OUTPUTS = st.lists(
