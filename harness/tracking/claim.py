@@ -7,12 +7,15 @@ of events, all end with the same run.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 PARENT = "mlflow.parentRunId"
 MAX_NAME = 250
+TRIES, PAUSE = 3, 0.2
+"""How often, and after how many seconds, a double is deleted that could not be."""
 
 
 def matching(client: Any, experiment: str, tags: Mapping[str, str]) -> list[Any]:
@@ -42,5 +45,12 @@ def _remove(client: Any, experiment: str, double: str, kept: str) -> None:
     for child in client.search_runs([experiment], f"tags.`{PARENT}` = '{double}'"):
         with suppress(MlflowException):  # somebody else deleted it
             client.set_tag(child.info.run_id, PARENT, kept)
-    with suppress(MlflowException):
-        client.delete_run(double)
+    for attempt in range(TRIES):
+        try:
+            client.delete_run(double)
+            return
+        except MlflowException:  # somebody else deleted it, or a busy server did not
+            with suppress(MlflowException):
+                if client.get_run(double).info.lifecycle_stage == "deleted":
+                    return
+            time.sleep(PAUSE * (attempt + 1))
