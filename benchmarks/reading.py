@@ -19,8 +19,10 @@ from harness.datasets.file import FileDataset
 from harness.datasets.selection import Selection
 from harness.datasets.text import TextDataset
 from harness.inputs import files
-from harness.run.reading import dataset_key
+from harness.inputs.kept import Kept
+from harness.run.reading import content_of
 from harness.systems.predictions import Predictions
+from harness.types import Texts
 
 MANY, SOME, RUN = 10_000_000, 1_000_000, 100_000
 SELECTIONS: dict[str, dict[str, Any]] = {
@@ -105,8 +107,8 @@ def costs(folder: Path) -> Iterator[str]:
         b"".join(orjson.dumps({"id": f"ex-{i}", "output": row(i)["source"]}) + b"\n" for i in range(RUN))
     )
     lines = path.read_bytes().splitlines()
-    examples = list(FileDataset(str(path)).examples())
-    ids = [example.id for example in examples]
+    kept = Kept.of(*FileDataset(str(path)).blocks())
+    ids = Texts.joined([block.ids for block in kept.blocks()])
 
     def drained(rows: Iterator[Any]) -> None:
         for _ in rows:
@@ -118,7 +120,7 @@ def costs(folder: Path) -> Iterator[str]:
         "rows with their places": lambda: drained(files.read_rows(path, "data")),
         "examples as columns": lambda: drained(FileDataset(str(path)).blocks()),
         "examples one by one": lambda: drained(FileDataset(str(path)).examples()),
-        "the data's key": lambda: dataset_key(examples),
+        "the data's key": lambda: content_of(kept).key,
         "outputs of `system=predictions`, aligned": lambda: Predictions(str(outputs)).align(ids),
     }
     yield f"| {RUN:,} rows | seconds |"
