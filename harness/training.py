@@ -25,7 +25,7 @@ from harness.datasets.file import FileDataset
 from harness.postprocess import Postprocess
 from harness.run.answers import Answers
 from harness.run.config import Choice, chosen_metrics
-from harness.run.memory import evaluate_examples, reads
+from harness.run.memory import evaluate_examples
 from harness.stats.options import Options
 from harness.systems.huggingface import HuggingFace
 from harness.types import Dataset, Example, HarnessError, Output, RunResult
@@ -78,7 +78,7 @@ def evaluate_checkpoint(
     finally:
         model.train(training)
     chosen = chosen_metrics(metrics)
-    answers = Answers.of(examples, made, postprocess, reads(chosen))
+    answers = Answers.of(examples, made, postprocess)
     if len(answers.failed) == len(made):
         first = next(answers.blocks()).processed[0]
         raise HarnessError(f"step {step}: all {len(made)} examples failed, the first with: {first.error}")

@@ -8,19 +8,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from harness.inputs.garbage import left_alone
+
 THREADS = "OPENBLAS_NUM_THREADS"
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """While thousands of classes and functions are made, none of which is ever thrown away, nobody looks for garbage.
+    """Until the work begins (`started`) nobody looks for garbage.
 
     NumPy comes with one thread for its BLAS: it would start one for each core, which spin while they wait, and no
     command multiplies matrices that are worth it. What programs of the user's own inherit stays as it was.
     """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
+    with left_alone():
         if THREADS not in os.environ and "numpy" not in sys.modules:
             os.environ[THREADS] = "1"
             try:
@@ -28,9 +28,6 @@ def importing() -> Iterator[None]:
             finally:
                 del os.environ[THREADS]
         yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def started() -> None:

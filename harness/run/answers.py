@@ -63,13 +63,12 @@ class Answers:
         rows: Sequence[Example],
         raw: Sequence[Output],
         postprocess: Postprocess | None = None,
-        reads: Iterable[Reads] = (),
     ) -> Answers:
-        """Of rows and outputs in memory."""
+        """Of rows and outputs in memory, which need no keys."""
         kept = Kept[Examples]()
         for block in blocks_of(rows):
             kept.append(block)
-        answers, first = cls(kept, reads), 0
+        answers, first = cls(kept), 0
         for block in kept.blocks():
             answers.add(block, Outputs.of(raw[first : first + len(block)]), postprocess)
             first += len(block)
@@ -116,9 +115,10 @@ class Answers:
         """What the system gave, block by block."""
         return self._raw.blocks()
 
-    def key(self, reads: Reads) -> str:
-        """Of what is in these columns, which were named at the beginning, and of which rows can be scored."""
-        return self._contents[reads].ordered
+    def key(self, reads: Reads) -> str | None:
+        """Of what is in these columns and of which rows can be scored; None where nobody said that they would be."""
+        content = self._contents.get(reads)
+        return None if content is None else content.ordered
 
     def _hash(self, block: Answered) -> None:
         for columns, hashes in hashed_reads(block, self._contents):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import files
-from harness.run.answers import Answers, Reads
+from harness.run.answers import Answers
 from harness.run.reading import content_of
 from harness.run.scoring import References, Scorer, Subject, score
 from harness.run.sinks import InMemory
@@ -104,7 +104,7 @@ def _column(texts: Sequence[Any]) -> Texts | None:
 def evaluate(columns: Columns, metrics: Mapping[str, Metric], options: Options, name: str = "outputs") -> RunResult:
     """The result of outputs that are in memory."""
     columns.check()
-    answers = Answers.of(columns.rows(), columns.answers(), reads=reads(metrics))
+    answers = Answers.of(columns.rows(), columns.answers())
     return evaluate_examples(answers, metrics, options, name, None if columns.clusters is None else CLUSTER)
 
 
@@ -116,8 +116,3 @@ def evaluate_examples(
     references = References(answers.rows.blocks)
     scorer = Scorer.fit(metrics, references, references)
     return score(subject, answers, scorer, options, InMemory(scorer, answers))
-
-
-def reads(metrics: Mapping[str, Metric]) -> list[Reads]:
-    """The columns that each metric's rows depend on."""
-    return [metric.reads for metric in metrics.values()]

@@ -108,8 +108,9 @@ class Scorer:
         return [source(metric), metric.version, (*metric.columns, *metric.lists), definition, metric.context]
 
     def key(self, name: str, answers: Answers) -> str:
-        """Of a metric's rows: same key, same rows."""
-        return files.digest([answers.key(self.metrics[name].reads), self.identity(name)])
+        """Of a metric's rows: same key, same rows; empty where the answers have none."""
+        content = answers.key(self.metrics[name].reads)
+        return "" if content is None else files.digest([content, self.identity(name)])
 
     def signature(self, name: str, stored: StoredRows | None) -> Signature:
         """Of a metric's rows: those of an earlier run keep the versions that made them."""

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from harness.inputs.garbage import left_alone
 from harness.inputs.locks import NoLocks, held
 from harness.types import HarnessError
 
@@ -156,21 +157,28 @@ def alone(uri: str) -> Iterator[None]:
 
 def opened(uri: str) -> Any:
     """MLflow's client on the store, which is made if it is SQLite and does not exist; call it `alone`."""
+    with left_alone():
+        from mlflow import MlflowClient
+
+        quiet()
+        file = sqlite_file(uri)
+        if file is not None and not file.exists():
+            _make(file)
+        return MlflowClient(tracking_uri=uri)
+
+
+def _make(file: Path) -> None:
     from mlflow import MlflowClient
 
-    quiet()
-    file = sqlite_file(uri)
-    if file is not None and not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_name(f".{file.name}.new")
-        new.unlink(missing_ok=True)
-        try:
-            MlflowClient(tracking_uri=f"sqlite:///{new}").search_experiments(max_results=1)
-            os.replace(new, file)
-        finally:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
-    return MlflowClient(tracking_uri=uri)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f".{file.name}.new")
+    new.unlink(missing_ok=True)
+    try:
+        MlflowClient(tracking_uri=f"sqlite:///{new}").search_experiments(max_results=1)
+        os.replace(new, file)
+    finally:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
 
 
 def experiment_id(client: Any, uri: str, name: str, artifacts: Path) -> str:

@@ -30,7 +30,7 @@ class Statistics:
     """Gives the rows; called once, when they are first looked at: those of a large run stay on disk."""
     signature: Signature
     key: str
-    """Hash of all that the rows depend on: same key, same rows."""
+    """Hash of all that the rows depend on: same key, same rows. Empty for what was evaluated in memory."""
 
     @classmethod
     def of(

@@ -59,11 +59,12 @@ class Texts(Sequence[str | None]):
         if None in strings:
             present = np.fromiter((text is not None for text in strings), np.bool_, len(strings))
             strings = [text or "" for text in strings]
-        joined = "".join(strings).encode()  # type: ignore[arg-type]  # no None is left
-        starts = starts_of(np.fromiter(map(len, strings), np.int64, len(strings)))  # type: ignore[arg-type]
-        if len(joined) != starts[-1]:  # from characters to bytes: every byte but those within a character begins one
-            characters = np.flatnonzero(np.frombuffer(joined, np.uint8) & 0xC0 != 0x80)
-            starts = np.append(characters, len(joined))[starts]
+        texts: Sequence[Any] = strings  # no None is left
+        joined = "".join(texts).encode()
+        lengths: Iterable[int] = map(len, texts)
+        if not joined.isascii():
+            lengths = [len(text) if text.isascii() else len(text.encode()) for text in texts]
+        starts = starts_of(np.fromiter(lengths, np.int64, len(texts)))
         return cls._laid_out(pa.py_buffer(joined), starts, bitmap(present))
 
     @classmethod
