@@ -47,7 +47,8 @@ def estimate(
 
 def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options) -> Design:
     """Units and strata by fields of the metadata, repeats by the examples' own."""
-    wanted = {option: name for option, name in (("cluster", cluster), ("stats.strata", options.strata)) if name}
+    named = (("cluster", cluster), ("stats.strata", options.strata))
+    wanted = {option: name for option, name in named if name is not None}
     ids, repeats, fields = _gathered(blocks, wanted)
     if cluster is None:
         _warn_of_clusters(fields, int(np.count_nonzero(repeats == 0)))

@@ -268,6 +268,8 @@ def test_strata_by_a_field() -> None:
     statistics = [mean_statistics(np.array([1.0, 1.0, 3.0, 3.0]))]
     score = estimated(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
     assert (score.estimate, score.low, score.high) == (2.0, 2.0, 2.0)
+    with pytest.raises(HarnessError, match="stats.strata=: the example '0' has no such field; its fields: domain"):
+        estimated(statistics, some, [], None, Options(strata=""))
     with pytest.raises(HarnessError, match="stats.strata=topic: the example '0' has no such field; its fields: domain"):
         estimated(statistics, some, [], None, Options(strata="topic"))
     run = harness.evaluate(["a", "b"] * 4, ["a"] * 8, ["rouge"], strata=["x", "y"] * 4, resamples=100)
