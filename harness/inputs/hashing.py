@@ -25,6 +25,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ TEXT, OTHER, LIST, ITEM, ROW = "text", "json", "list", "item", "row"
 """Kinds of what is hashed: a number and a text that looks like it differ."""
 FEW, SHORT = 2**22, 2**13
 """Bytes of all texts so far and of the longest, up to which NumPy is done before Numba is loaded."""
-WRITTEN: dict[type, Callable[[Any], str]] = {int: str, float: float.__repr__}
+WRITTEN: dict[type, Callable[[Any], str]] = {int: str, float: lambda x: repr(x) if isfinite(x) else files.canonical(x)}
 """Values that are written as JSON writes them, without asking it."""
 
 

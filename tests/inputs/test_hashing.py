@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.datasets.file import FileDataset
@@ -74,6 +76,8 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8), st.integers(0, 8), st.randoms())
+@example([(None, None), (None, math.inf)], 1, random.Random(1))  # alone in a block, and not
+@example([(None, None), (None, math.nan), (1.5, -math.inf)], 1, random.Random(1))
 def test_blocks_and_order_do_not_matter(values: list[tuple[Any, Any]], cut: int, chance: Any) -> None:
     names = ("x", "y")
     examples = [
