@@ -48,6 +48,17 @@ def trusting(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config-dir", metavar="DIR", help="trust the metrics that DIR/metrics/*.yaml names")
 
 
+def trusting_to_run(command: argparse.ArgumentParser) -> None:
+    """Options of the commands that score stored runs anew, by their configs."""
+    command.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the code, load the models and log to the store that the run folder names; what, is shown (default: "
+        "only what you name too)",
+    )
+
+
 def trust_of(options: argparse.Namespace) -> Trust:
     from harness.analysis.trust import Trust, in_folder
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.types import Array, Lists, Texts
-from harness.types.text_columns import starts_of
+from harness.types.texts import starts_of
 
 SMALL = 2**31 - 1
 """Bytes, or items, that offsets of 32 bits can tell apart."""

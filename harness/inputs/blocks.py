@@ -16,7 +16,8 @@ import numpy as np
 from harness.inputs import files
 from harness.inputs.parts import MOST_CELLS, Column, Part, in_growing_lists
 from harness.inputs.rows import PLAIN, Reader, clean
-from harness.types import ABSENT, Example, Examples, HarnessError, TextLists, Texts, text_columns
+from harness.types import ABSENT, Example, Examples, HarnessError, TextLists, Texts
+from harness.types.texts import Places, starts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,10 +200,10 @@ def _references(columns: Sequence[Column], n: int, skip_blank: bool) -> TextList
     if None in flat:
         lists = [[text for text in texts if text is not None] for texts in lists]
         flat = [text for text in flat if text is not None]
-    return _lists(flat, text_columns.starts_of(np.fromiter(map(len, lists), np.int64, n)))
+    return _lists(flat, starts_of(np.fromiter(map(len, lists), np.int64, n)))
 
 
-def _lists(flat: Sequence[Any], starts: text_columns.Places) -> TextLists:
+def _lists(flat: Sequence[Any], starts: Places) -> TextLists:
     if not set(map(type, flat)) <= {str}:
         raise Odd
     return TextLists(texts_of(flat), starts)
@@ -283,7 +284,7 @@ def _arrow_lists(array: pa.Array) -> TextLists:
     present = texts.present
     if present.all():
         return TextLists(texts, np.arange(len(array) + 1))
-    return TextLists(texts.taken(np.flatnonzero(present)), text_columns.starts_of(present))
+    return TextLists(texts.taken(np.flatnonzero(present)), starts_of(present))
 
 
 def _python_values(array: pa.Array) -> list[Any]:

@@ -19,10 +19,10 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -35,6 +35,7 @@ MOST_FIELDS = 10_000
 """Of a row: each becomes a column of examples.parquet."""
 csv.field_size_limit(2**31 - 1)  # the default of 128 KiB refuses a long document
 
+T = TypeVar("T")
 Row = tuple[str, dict[str, Any]]
 """(place such as "dev.jsonl line 12", fields)."""
 
@@ -125,13 +126,21 @@ def count_lines(path: str | Path, expected: str = "a text file") -> int:
 
 def read_rows(path: str | Path, expected: str, quoting: bool = True) -> Iterator[Row]:
     """The rows of a .jsonl, .json, .csv, .tsv or .parquet file."""
-    file = existing(path, expected)
-    readers = {".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}
+    return read_by(existing(path, expected), {".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}, _csv, quoting)
+
+
+def read_by(
+    file: Path,
+    readers: Mapping[str, Callable[[Path], Iterator[T]]],
+    separated: Callable[[Path, str, bool], Iterator[T]],
+    quoting: bool,
+) -> Iterator[T]:
+    """What the reader for files of this suffix gives; `separated` reads lines of cells, given what is between them."""
     suffix = file.suffix.lower()
     if suffix in readers:
         return readers[suffix](file)
     if suffix in (".csv", ".tsv"):
-        return _csv(file, "," if suffix == ".csv" else "\t", quoting)
+        return separated(file, "," if suffix == ".csv" else "\t", quoting)
     raise HarnessError(f"{file} ends in '{file.suffix}'; expected one of {', '.join(TABULAR)}")
 
 

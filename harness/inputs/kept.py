@@ -23,7 +23,8 @@ import numpy as np
 import orjson
 
 from harness.inputs import arrow
-from harness.types import ABSENT, Examples, Outputs, TextLists, Texts, text_columns
+from harness.types import ABSENT, Examples, Outputs, TextLists, Texts
+from harness.types.texts import Places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,7 +145,7 @@ class Kept(Sequence[Any], Generic[Block]):
             return self.block(0)[:0]
         return type(parts[0]).joined(parts)
 
-    def taken(self, rows: text_columns.Places) -> Block:
+    def taken(self, rows: Places) -> Block:
         """The rows at these places, in this order, as columns."""
         if not len(rows):
             return self.block(0)[:0]

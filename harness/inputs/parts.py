@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 
 from harness.inputs import files, parquet
-from harness.types import ABSENT, HarnessError, text_columns
+from harness.types import ABSENT, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,14 +51,8 @@ class Part:
 
 def read_parts(path: str | Path, expected: str, quoting: bool = True) -> Iterator[Part]:
     """The rows of a .jsonl, .json, .csv, .tsv or .parquet file."""
-    file = files.existing(path, expected)
     readers = {".jsonl": _jsonl, ".json": _json, ".parquet": _parquet}
-    suffix = file.suffix.lower()
-    if suffix in readers:
-        return readers[suffix](file)
-    if suffix in (".csv", ".tsv"):
-        return _csv(file, "," if suffix == ".csv" else "\t", quoting)
-    raise HarnessError(f"{file} ends in '{file.suffix}'; expected one of {', '.join(files.TABULAR)}")
+    return files.read_by(files.existing(path, expected), readers, _csv, quoting)
 
 
 def parts_of(rows: Iterable[files.Row]) -> Iterator[Part]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import arrow
 from harness.types import Advance, Array, Batch, TextLists, Texts
-from harness.types.text_columns import starts_of
+from harness.types.texts import starts_of
 
 Integers = NDArray[np.integer[Any]]
 

@@ -16,7 +16,7 @@ from harness.run.scoring import References, Scorer, Subject, score
 from harness.run.sinks import InMemory
 from harness.stats.options import Options
 from harness.types import Examples, HarnessError, Metric, Outputs, RunResult, TextLists, Texts
-from harness.types.text_columns import starts_of
+from harness.types.texts import starts_of
 
 CLUSTER, STRATUM = "cluster", "stratum"
 """The metadata fields that clusters and strata are kept in."""

@@ -22,10 +22,10 @@ from harness.inputs.kept import Kept
 from harness.inputs.parts import Column, Part, read_parts
 from harness.inputs.text_lines import texts_of_lines
 from harness.types import ABSENT, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
+from harness.types.texts import SMALL, Places
 
 EXPECTED = "a file of outputs (system.path)"
 NULL = "the output is null"
-Places = text_columns.Places
 
 
 class Predictions(System):
@@ -229,7 +229,7 @@ def _columns(part: Part) -> tuple[Texts, Outputs, NDArray[np.int64]]:
         pass
     rows = [(*_key(row, place), _output(row, place)) for place, row in part.rows()]
     ids, repeats, outputs = Texts.of([row[0] for row in rows]), [row[1] for row in rows], [row[2] for row in rows]
-    if max(repeats, default=0) > text_columns.SMALL:
+    if max(repeats, default=0) > SMALL:
         raise Odd
     return ids, Outputs.of(outputs), np.array(repeats, np.int64)
 

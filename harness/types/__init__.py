@@ -54,7 +54,8 @@ from harness.types.seams import (
     System,
     Systems,
 )
-from harness.types.text_columns import ABSENT, BLOCK, Batch, Examples, Outputs, TextLists, Texts, joined_columns
+from harness.types.text_columns import ABSENT, BLOCK, Batch, Examples, Outputs, joined_columns
+from harness.types.texts import TextLists, Texts
 
 __all__ = [
     "ABSENT", "BLOCK", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison", "Comparisons",

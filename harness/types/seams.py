@@ -14,7 +14,8 @@ import numpy as np
 from harness.types.errors import HarnessError, check_least
 from harness.types.lists import Integers, Rows
 from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
-from harness.types.text_columns import Batch, Examples, TextLists, blocks_of
+from harness.types.text_columns import Batch, Examples, blocks_of
+from harness.types.texts import TextLists
 
 UNDECIDING = ("name", "columns", "score_names", "counted", "reads", "at_once", "advance", "arrays", "context")
 """What a metric's object holds that says nothing of its scores' definition, or says it elsewhere."""

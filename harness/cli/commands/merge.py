@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, as_json
+from harness.cli.arguments import RUN, as_json, trusting_to_run
 
 
 def add(commands: Any) -> None:
@@ -20,13 +20,7 @@ def add(commands: Any) -> None:
     merge.add_argument("--name", help="of the run (default: that of the shards, where they have the same)")
     merge.add_argument("--no-tracking", action="store_true", help="log to no store (default: to that of the shards)")
     merge.add_argument("--no-progress", action="store_true", help="no progress bar")
-    merge.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
-    merge.add_argument(
-        "--trust",
-        action="store_true",
-        help="run the code, load the models and log to the store that the run folders name; what, is shown (default: "
-        "only what you name too)",
-    )
+    trusting_to_run(merge)
     as_json(merge)
     merge.set_defaults(call=call)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, as_json
+from harness.cli.arguments import RUN, as_json, trusting_to_run
 
 
 def add(commands: Any) -> None:
@@ -21,13 +21,7 @@ def add(commands: Any) -> None:
         metavar="OVERRIDE",
         help="metrics=[chrf,ter] metrics.bleu.tokenize=zh postprocess=chat",
     )
-    score.add_argument("--config-dir", metavar="DIR", help="a folder with YAML files of your own, as in harness run")
-    score.add_argument(
-        "--trust",
-        action="store_true",
-        help="run the code, load the models and log to the store that the run folder names; what, is shown (default: "
-        "only what you name too)",
-    )
+    trusting_to_run(score)
     as_json(score)
     score.set_defaults(call=call)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from harness.inputs import arrow
 from harness.metrics.columns import ALONE, DASH, DIGIT, EDGE, POINT, SPACE, Integers, Table, Tokens, tokenized
 from harness.types import Texts
-from harness.types.text_columns import starts_of
+from harness.types.texts import starts_of
 
 WHITE = [*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F,
          0x3000]  # fmt: skip
