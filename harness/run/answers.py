@@ -152,6 +152,8 @@ def _hashed_column(block: Answered, name: str) -> Hashes:
         return hashed_lists(block.rows.references, name)
     if name == "sources":
         return hashed(block.rows.sources, name)
+    if name == "id":
+        return hashed(block.rows.ids, name)
     column = block.rows.metadata.get(name, [None] * len(block))
     if not isinstance(column, Texts):  # to a metric, a field that an example does not have is one that is null
         column = [None if value is ABSENT else value for value in column]

@@ -24,7 +24,7 @@ from harness.inputs.plugins import source
 from harness.report.terminal.progress import silent
 from harness.run.answers import Answered, Answers, Reads
 from harness.run.health import Health
-from harness.run.rows_checked import check_references, check_rows
+from harness.run.rows_checked import check_fields, check_references, check_rows
 from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.options import Options
 from harness.stats.tally import Tally
@@ -208,6 +208,7 @@ def score(
     progress: Progress = silent,
 ) -> RunResult:
     """The result of an evaluation: every score with its interval, the examples with their scores, what is odd."""
+    check_fields(scorer.metrics, answers.layout.names, subject.cluster)
     keys = {name: scorer.key(name, answers) for name in scorer.metrics}
     reused = {name: sink.reusable[key] for name, key in keys.items() if key in sink.reusable}
     signatures = {name: scorer.signature(name, reused.get(name)) for name in scorer.metrics}

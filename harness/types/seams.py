@@ -17,7 +17,19 @@ from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Outp
 from harness.types.text_columns import Batch, Examples, blocks_of
 from harness.types.texts import TextLists
 
-UNDECIDING = ("name", "columns", "score_names", "counted", "reads", "at_once", "advance", "arrays", "context")
+UNDECIDING = (
+    "name",
+    "columns",
+    "score_names",
+    "counted",
+    "reads",
+    "needs_fields",
+    "groups",
+    "at_once",
+    "advance",
+    "arrays",
+    "context",
+)
 """What a metric's object holds that says nothing of its scores' definition, or says it elsewhere."""
 
 
@@ -167,6 +179,11 @@ class Metric(ABC):
     reads: tuple[str, ...] = ("outputs", "references", "sources")
     """What its rows depend on: of `outputs`, `references`, `sources`, `contexts` and any other field of the examples.
     Rows that are stored are taken again where all of this is the same."""
+    needs_fields: tuple[str, ...] = ()
+    """Those of the fields that it reads which some example must have."""
+    groups: str | None = None
+    """The field whose values say which rows depend on each other, where there is one: it must be the cluster, so that
+    such rows are drawn together."""
     threads: ClassVar[bool] = False
     """True where `statistics` may be called from several threads at once and releases the lock that Python has, so that
     blocks are scored on all cores."""

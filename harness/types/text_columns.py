@@ -232,7 +232,8 @@ class Batch:
         """Of texts, none of which is missing, and their examples, with those of their other fields that `reads` names;
         a field that no example has is null in all of them."""
         nothing = [None] * len(outputs)
-        fields = {name: examples.metadata.get(name, nothing) for name in reads if name not in COLUMNS}
+        known = {**examples.metadata, "id": examples.ids}
+        fields = {name: known.get(name, nothing) for name in reads if name not in COLUMNS}
         return cls(outputs, examples.references, examples.sources, fields)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
