@@ -5,7 +5,7 @@ A facade that nothing else imports: each function makes the records that the roo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +36,19 @@ def evaluate(
     clusters: Sequence[Any] | None = None,
     strata: Sequence[Any] | None = None,
     name: str = "outputs",
+    contexts: Sequence[Sequence[Any] | None] | None = None,
+    reference_contexts: Sequence[Sequence[Any] | None] | None = None,
+    relevant: Sequence[Sequence[str] | Mapping[str, float] | None] | None = None,
 ) -> RunResult:
     """Scores outputs against references, with no files and no MLflow.
 
     A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
     seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example,
-    `strata` its stratum.
+    `strata` its stratum. `contexts` is what was retrieved for each output (texts, or `{"id", "text", "score"}`),
+    `reference_contexts` what should have been, `relevant` the ids of that, or grades by id.
     """
-    columns = Columns(*(_listed(given) for given in (outputs, references, sources, ids, clusters, strata)))
+    given = (outputs, references, sources, ids, clusters, strata, contexts, reference_contexts, relevant)
+    columns = Columns(*map(_listed, given))
     options = Options(resamples, level, method, seed, strata=None if strata is None else STRATUM)
     return memory.evaluate(columns, chosen_metrics(metrics), options, name)
 

@@ -153,6 +153,7 @@ def _condition(expression: str) -> Callable[[Example], bool]:
             "id": example.id,
             "source": example.source,
             "references": example.references,
+            **({} if example.contexts is None else {"contexts": example.contexts}),
         }
         try:
             value = value_of(fields)

@@ -16,7 +16,7 @@ import numpy as np
 from harness.inputs import files
 from harness.inputs.parts import MOST_CELLS, Column, Part, in_growing_lists
 from harness.inputs.rows import PLAIN, Reader, clean
-from harness.types import ABSENT, Example, Examples, HarnessError, TextLists, Texts
+from harness.types import ABSENT, PASSAGES, ContextFault, Contexts, Example, Examples, HarnessError, TextLists, Texts
 from harness.types.texts import Places, starts_of
 
 if TYPE_CHECKING:
@@ -82,9 +82,12 @@ def _examples(columns: Mapping[str, Column], reader: Reader) -> Examples | None:
         if not isinstance(unit, Texts) and None in unit:
             raise Odd
         metadata.setdefault(reader.cluster, unit)
+    passages: dict[str, Any] = {
+        field: _passages(field, _optional(columns, names[field][0], False)) for field in PASSAGES
+    }
     texts = Texts.nulls(n) if sources is None else texts_of(sources)
     lists = _references([column for column in references if column is not None], n, reader.skip_blank)
-    return Examples(_ids(columns, names["id"][0], n, reader), texts, lists, metadata)
+    return Examples(_ids(columns, names["id"][0], n, reader), texts, lists, metadata, **passages)
 
 
 def _optional(columns: Mapping[str, Column], name: str, named: bool) -> Column | None:
@@ -213,6 +216,25 @@ def _items(value: Any, skip_blank: bool) -> Iterable[Any]:
     if skip_blank and value == "":
         return ()
     return value if isinstance(value, list | tuple) else (value,)
+
+
+def _passages(field: str, column: Column | None) -> Contexts | None:
+    """The contexts of each row in one of the fields that hold any; None where no row has any."""
+    if column is None:
+        return None
+    if is_arrow(column):
+        import pyarrow as pa
+
+        if column.type == pa.list_(pa.string()) and not column.null_count and field != "relevant":
+            return Contexts.of_texts(_arrow_lists(column))
+        column = _python_values(column)
+    lists = [None if value == "" else value for value in column]
+    if all(value is None for value in lists):
+        return None
+    try:
+        return Contexts.of_grades(lists) if field == "relevant" else Contexts.of(lists)
+    except ContextFault:
+        raise Odd from None
 
 
 def values(column: Column) -> Sequence[Any]:

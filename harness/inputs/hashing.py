@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import files
-from harness.types import ABSENT, Examples, TextLists, Texts
+from harness.types import ABSENT, PASSAGES, Contexts, Examples, TextLists, Texts
 
 Hashes = NDArray[np.uint64]
 """(n, 2): 128 bits for each row, zeros where there is no value."""
@@ -74,6 +74,20 @@ def hashed_values(column: Sequence[Any], name: str) -> Hashes:
     return texts + hashed(Texts.of(written), name, OTHER)
 
 
+def hashed_contexts(contexts: Contexts | None, name: str) -> Hashes | None:
+    """Of a column of lists of contexts, zeros where there is no list; None where there is no column."""
+    if contexts is None:
+        return None
+    scores = [None if value != value else repr(value) for value in contexts.scores.tolist()]
+    items = hashed_rows(
+        hashed(contexts.ids, f"{name}.id"),
+        hashed(contexts.texts, f"{name}.text"),
+        hashed(Texts.of(scores), f"{name}.score", OTHER),
+    )
+    lists = _siphash(items.reshape(-1).view(np.uint8), contexts.starts * 16, LIST, name)
+    return lists * contexts.given[:, None]
+
+
 def hashed_rows(*columns: Hashes) -> Hashes:
     """Of rows that have these columns."""
     total = columns[0].copy() if len(columns) > 1 else np.ascontiguousarray(columns[0])
@@ -83,8 +97,9 @@ def hashed_rows(*columns: Hashes) -> Hashes:
 
 
 def hashed_examples(examples: Examples) -> Hashes:
-    """Of whole examples: id, source, references and every other field."""
-    fields = (hashed_values(column, f"metadata.{name}") for name, column in examples.metadata.items())
+    """Of whole examples: id, source, references, contexts that come with them, and every other field."""
+    fields = [hashed_values(column, f"metadata.{name}") for name, column in examples.metadata.items()]
+    fields += [hashes for name in PASSAGES if (hashes := hashed_contexts(getattr(examples, name), name)) is not None]
     return hashed_rows(
         hashed(examples.ids, "id"), hashed(examples.sources, "source"), hashed_lists(examples.references, "references"),
         *fields,

@@ -23,7 +23,7 @@ import numpy as np
 import orjson
 
 from harness.inputs import arrow
-from harness.types import ABSENT, Examples, Outputs, TextLists, Texts
+from harness.types import ABSENT, Contexts, Examples, Outputs, TextLists, Texts
 from harness.types.texts import Places
 
 if TYPE_CHECKING:
@@ -179,11 +179,14 @@ class Kept(Sequence[Any], Generic[Block]):
 def _size(block: Examples | Outputs) -> int:
     if isinstance(block, Outputs):
         texts, lists = [block.texts, block.errors], [block.infos or ()]
+        passages = [] if block.contexts is None else [block.contexts]
     else:
         texts = [block.ids, block.sources, block.references.flat]
         lists = [column for column in block.metadata.values() if not isinstance(column, Texts)]
         texts += [column for column in block.metadata.values() if isinstance(column, Texts)]
-    return sum(int(column.array.nbytes) for column in texts) + VALUE * sum(map(len, lists))
+        passages = list(block.passages.values())
+    sizes = [int(column.array.nbytes) for column in texts] + [column.nbytes for column in passages]
+    return sum(sizes) + VALUE * sum(map(len, lists))
 
 
 # ---------------------------------------------------------------- bytes
@@ -198,12 +201,15 @@ def packed(block: Examples | Outputs) -> memoryview | None:
         if isinstance(block, Outputs):
             columns.arrays = [block.texts.array, block.errors.array]
             columns.add("infos", block.infos)
+            columns.add_passages({} if block.contexts is None else {"contexts": block.contexts})
         else:
             columns.arrays = [block.ids.array, block.sources.array, block.references.array]
             columns.add("repeats", None if block.repeats is None else block.repeats.tolist())
+            columns.add_passages(block.passages)
             for name, column in block.metadata.items():
                 columns.add(name, column)
-        notes = {"columns": orjson.dumps(columns.notes, option=EXACT), **columns.values}
+        described = {"columns": columns.notes, "passages": columns.passages}
+        notes = {"described": orjson.dumps(described, option=EXACT), **columns.values}
     except TypeError:
         return None
     fields = [(str(i), array.type) for i, array in enumerate(columns.arrays)]
@@ -221,15 +227,17 @@ def unpacked(content: bytes) -> Any:
     with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
         batch = stream.read_next_batch()
     arrays, notes = batch.columns, stream.schema.metadata
-    described = orjson.loads(notes[b"columns"])
-    (_, first), *rest = [(note["name"], _restored(note, i, arrays, notes)) for i, note in enumerate(described)]
+    described = orjson.loads(notes[b"described"])
+    columns = [(note["name"], _restored(note, i, arrays, notes)) for i, note in enumerate(described["columns"])]
+    (_, first), *rest = columns
+    passages = {name: Contexts.of_array(arrays[place]) for name, place in described["passages"].items()}
     if notes[b"kind"] == b"Outputs":
-        return Outputs(Texts(arrays[0]), Texts(arrays[1]), first)
+        return Outputs(Texts(arrays[0]), Texts(arrays[1]), first, **passages)
     lists = arrays[2]
     starts = np.frombuffer(lists.buffers()[1], np.int32 if pa.types.is_list(lists.type) else np.int64)
     references = TextLists(Texts(lists.values), starts[: len(lists) + 1].astype(np.int64))
     repeats = None if first is None else np.array(first, np.int32)
-    return Examples(Texts(arrays[0]), Texts(arrays[1]), references, dict(rest), repeats)
+    return Examples(Texts(arrays[0]), Texts(arrays[1]), references, dict(rest), repeats, **passages)
 
 
 class _Columns:
@@ -239,6 +247,13 @@ class _Columns:
         self.arrays: list[pa.Array] = []
         self.notes: list[dict[str, Any]] = []
         self.values: dict[str, bytes] = {}
+        self.passages: dict[str, int] = {}
+        """Which of the arrays is a column of contexts, by its name."""
+
+    def add_passages(self, columns: Mapping[str, Contexts]) -> None:
+        for name, column in columns.items():
+            self.passages[name] = len(self.arrays)
+            self.arrays.append(column.array())
 
     def add(self, name: str, column: Sequence[Any] | None) -> None:
         """A TypeError where a value is none of JSON's."""

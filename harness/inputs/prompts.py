@@ -1,6 +1,7 @@
 """A prompt: a Jinja template over the example's fields, with a few worked examples drawn for each.
 
-The fields are `id`, `source` and every field of the metadata, by name; the references are not among them. With
+The fields are `id`, `source`, `contexts` where they come with the data, and every field of the metadata, by name; the
+references are not among them. With
 `few_shot.path`, a file of examples, `{{ few_shot }}` is the text of `count` of them, each written by
 `few_shot.template` over its own fields (`references` too). They are drawn for each example anew, from the seed and the
 example's id: the same whatever else is in the data, and no score hangs on one lucky draw. An example is never shown
@@ -50,7 +51,7 @@ class Prompt:
     def __call__(self, example: Example) -> str:
         """What the system is asked about the example."""
         template = self._compiled
-        fields = {**example.metadata, "id": example.id, "source": example.source}
+        fields = example.fields()
         if self._shown is not None:
             fields["few_shot"] = self._draw(example)
         return self._render(template, "prompt", fields, f"in example {example.id!r}")

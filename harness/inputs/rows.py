@@ -3,7 +3,8 @@
 A field is a column (`dataset.columns.source=article`), a field inside one (`translation.de`, where no column has that
 very name), or a Jinja template over the row (`'dataset.columns.source="{{ title }}: {{ body }}"'`); references are one
 of these or a list of them. Columns so named, and those that a template of the references mentions, are not metadata:
-a system is shown all metadata, and must not see the answer in it.
+a system is shown all metadata, and must not see the answer in it. `contexts` (a retrieval that comes with the data),
+`reference_contexts` and `relevant` are fields of their own, the last two never shown either.
 
 >>> rows = [("row 1", {"id": 7, "translation": {"de": "Hallo", "en": "Hello"}, "domain": "chat"})]
 >>> list(examples_of(lambda: rows, {"source": "translation.de", "references": ["translation.en"]}, cluster=None))
@@ -12,7 +13,7 @@ a system is shown all metadata, and must not see the answer in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,9 +22,12 @@ from numpy.typing import NDArray
 
 from harness.inputs import files
 from harness.inputs.templates import MissingField, NullField, Template, TemplateFault, mentioned
-from harness.types import Example, HarnessError
+from harness.types import PASSAGES, ContextFault, Example, HarnessError
+from harness.types.context_forms import graded, listed
 
-FIELDS = ("id", "source", "references")
+FIELDS = ("id", "source", "references", *PASSAGES)
+UNSEEN = ("references", "reference_contexts", "relevant")
+"""Fields that no system is shown, nor the columns that a template of one mentions."""
 DEEPEST = 64
 """Levels of lists and mappings in metadata: no data has more, and Parquet files of a few hundred cannot be read."""
 PLAIN = frozenset({int, float, bool, type(None)})
@@ -37,24 +41,29 @@ Get = Callable[[Mapping[str, Any], str], Any]
 class Columns:
     """The checked `columns` option: where each field of an example comes from."""
 
-    def __init__(self, columns: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, columns: Mapping[str, Any] | None, optional: Collection[str] = (), drop: Iterable[str] = ()
+    ) -> None:
+        """`optional`: fields whose columns a row may lack though they are named. `drop`: columns that are no part of
+        the data, such as the answers in a file that holds both."""
         named: dict[str, list[str]] = {}
         for field, value in (columns or {}).items():
             if field not in FIELDS:
                 raise HarnessError(f"dataset.columns.{field} is not a field; expected one of {', '.join(FIELDS)}")
             if value is not None:
                 named[field] = [str(name) for name in (value if isinstance(value, list | tuple) else [value])]
-        for field in ("id", "source"):
+        for field in (name for name in FIELDS if name != "references"):
             if len(named.get(field, [""])) != 1:
                 raise HarnessError(f"dataset.columns.{field} names {len(named[field])} columns; expected one")
-        self.named = frozenset(named)
-        """Fields whose columns the user named."""
+        self.named = frozenset(named).difference(optional)
+        """Fields whose columns the user named, and every row must have."""
         names = {field: named.get(field, [field]) for field in FIELDS}
         self.gets: dict[str, list[tuple[str, Get]]] = {
             field: [(name, _get(name, f"dataset.columns.{field}")) for name in names[field]] for field in FIELDS
         }
         plain = {name for group in names.values() for name in group if not _is_template(name)}
-        self.taken = plain | _mentioned(named.get("references", []))
+        unseen = [name for field in UNSEEN for name in named.get(field, [])]
+        self.taken = plain | _mentioned(unseen) | set(drop)
         """Top-level columns that are not metadata."""
         self.inside = [name.split(".") for name in sorted(plain) if "." in name]
         """Paths of nested fields that are not metadata."""
@@ -84,14 +93,14 @@ class Reader:
     def __init__(
         self,
         again: Callable[[], Iterable[files.Row]],
-        columns: Mapping[str, Any] | None,
+        columns: Columns | Mapping[str, Any] | None,
         cluster: str | None,
         blank_is_absent: bool = False,
     ) -> None:
         """`again`: reads all rows from the first. `blank_is_absent`: with several reference columns, an empty cell is
         not a reference (CSV knows no null)."""
         self._again, self.cluster = again, cluster
-        self.mapped = Columns(columns)
+        self.mapped = columns if isinstance(columns, Columns) else Columns(columns)
         self.skip_blank = blank_is_absent and len(self.mapped.gets["references"]) > 1
         self.with_id: bool | None = None
         """None before the first row. Ids are the row numbers where no row has an id."""
@@ -129,7 +138,19 @@ class Reader:
             unit = _cluster(row, place, self.cluster)
             metadata.setdefault(self.cluster, unit)
         text = None if source is None else files.text(source, place, source_name)
-        return Example(id_, text, tuple(reference_texts), metadata)
+        passages = {field: self._passages(field, place, row) for field in PASSAGES}
+        return Example(id_, text, tuple(reference_texts), metadata, **passages)
+
+    def _passages(self, field: str, place: str, row: Mapping[str, Any]) -> Any:
+        """The contexts of a row in one of the fields that hold any."""
+        ((name, get),) = self.mapped.gets[field]
+        value = row[name] if name in row else get(row, place) if field in self.mapped.named else None
+        if value is None or value == "":
+            return None
+        try:
+            return graded(value) if field == "relevant" else listed(value)
+        except ContextFault as fault:
+            raise HarnessError(f"{place}: {fault.of(name)}") from None
 
     def _id(self, place: str, row: Mapping[str, Any]) -> str:
         self.number += 1

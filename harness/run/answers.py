@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.inputs.hashing import Content, Hashes, hashed, hashed_lists, hashed_rows, hashed_values
+from harness.inputs.hashing import Content, Hashes, hashed, hashed_contexts, hashed_lists, hashed_rows, hashed_values
 from harness.inputs.kept import Kept
 from harness.postprocess import Postprocess
 from harness.store.example_table import Layout
-from harness.types import ABSENT, Batch, Example, Examples, Output, Outputs, Texts
-from harness.types.text_columns import blocks_of
+from harness.types import ABSENT, PASSAGES, Batch, Example, Examples, Output, Outputs, Texts
+from harness.types.text_columns import blocks_of, retrieved
 
 LONGEST = 10_000_000
 """Characters of an output; a megabyte is a novel, and beyond this it is nobody's answer."""
@@ -37,10 +37,11 @@ class Answered:
 
     def batch(self, reads: Reads) -> Batch:
         """What a metric that reads these columns scores: the outputs that did not fail, with what belongs to each."""
-        good = self.processed.good
+        good, contexts = self.processed.good, self.raw.contexts if "contexts" in reads else None
         if len(good) == len(self):
-            return Batch.of(self.processed.texts, self.rows, reads)
-        return Batch.of(self.processed.texts.taken(good), self.rows.taken(good), reads)
+            return Batch.of(self.processed.texts, self.rows, reads, contexts)
+        contexts = None if contexts is None else contexts.taken(good)
+        return Batch.of(self.processed.texts.taken(good), self.rows.taken(good), reads, contexts)
 
 
 class Answers:
@@ -142,6 +143,8 @@ def _hashed_outputs(rows: Examples, raw: Outputs) -> Hashes:
         columns.append(hashed_values(rows.repeats.tolist(), "repeat") * (rows.repeats != 0)[:, None])
     if raw.infos is not None:
         columns.append(hashed(Texts.of(raw.finish), "finish"))
+    if (retrieved := hashed_contexts(raw.contexts, "contexts")) is not None:
+        columns.append(retrieved)
     return hashed_rows(*columns)
 
 
@@ -154,6 +157,10 @@ def _hashed_column(block: Answered, name: str) -> Hashes:
         return hashed(block.rows.sources, name)
     if name == "id":
         return hashed(block.rows.ids, name)
+    if name in PASSAGES:
+        passages = {**block.rows.passages, "contexts": retrieved(block.rows, block.raw.contexts)}
+        hashes = hashed_contexts(passages.get(name), name)
+        return np.zeros((len(block), 2), np.uint64) if hashes is None else hashes
     column = block.rows.metadata.get(name, [None] * len(block))
     if not isinstance(column, Texts):  # to a metric, a field that an example does not have is one that is null
         column = [None if value is ABSENT else value for value in column]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,18 @@ from harness.run.reading import content_of
 from harness.run.scoring import References, Scorer, Subject, score
 from harness.run.sinks import InMemory
 from harness.stats.options import Options
-from harness.types import Examples, HarnessError, Metric, Outputs, RunResult, TextLists, Texts
+from harness.types import (
+    PASSAGES,
+    ContextFault,
+    Contexts,
+    Examples,
+    HarnessError,
+    Metric,
+    Outputs,
+    RunResult,
+    TextLists,
+    Texts,
+)
 from harness.types.texts import starts_of
 
 CLUSTER, STRATUM = "cluster", "stratum"
@@ -32,6 +43,9 @@ class Columns:
     ids: Sequence[str] | None = None
     clusters: Sequence[Any] | None = None
     strata: Sequence[Any] | None = None
+    contexts: Sequence[Any] | None = None
+    reference_contexts: Sequence[Any] | None = None
+    relevant: Sequence[Any] | None = None
 
     def check(self) -> None:
         """Refuses columns of different lengths, a string for a list, and an id that occurs twice."""
@@ -40,7 +54,7 @@ class Columns:
         n = len(self.outputs)
         if n == 0:
             raise HarnessError("outputs is empty; expected at least one")
-        for name in ("references", "sources", "ids", "clusters", "strata"):
+        for name in ("references", "sources", "ids", "clusters", "strata", *PASSAGES):
             column = getattr(self, name)
             if column is not None and len(column) != n:
                 raise HarnessError(f"{name} has {len(column)} items; expected {n}, one for each output")
@@ -53,13 +67,31 @@ class Columns:
         ids = [str(i) for i in (self.ids if self.ids is not None else range(1, n + 1))]
         fields = {CLUSTER: self.clusters, STRATUM: self.strata}
         metadata = {name: list(column) for name, column in fields.items() if column is not None}
-        return Examples(Texts.of(ids), self._sources(), self._all_references(), metadata)
+        judged = {name: self._passages(name) for name in PASSAGES if name != "contexts"}
+        return Examples(Texts.of(ids), self._sources(), self._all_references(), metadata, **judged)
 
     def answers(self) -> Outputs:
+        """With their contexts: another system would have retrieved others."""
         texts = _column(self.outputs) or Texts.of(
             [files.text(text, f"outputs[{i}]", "output") for i, text in enumerate(self.outputs)]
         )
-        return Outputs.of_texts(texts)
+        return replace(Outputs.of_texts(texts), contexts=self._passages("contexts"))
+
+    def _passages(self, name: str) -> Any:
+        column = getattr(self, name)
+        if column is None:
+            return None
+        of = Contexts.of_grades if name == "relevant" else Contexts.of
+        try:
+            return of(column)
+        except ContextFault:
+            pass
+        for i, value in enumerate(column):  # which of them it is
+            try:
+                of([value])
+            except ContextFault as fault:
+                raise HarnessError(f"{name}[{i}]: {fault.of(name)}") from None
+        return None
 
     def _sources(self) -> Texts:
         if self.sources is None:

@@ -22,12 +22,15 @@ from numpy.typing import NDArray
 from harness.inputs import arrow, regular
 from harness.inputs.expanded import check_expanded
 from harness.store.repeats import check_repeats
-from harness.types import ABSENT, Examples, HarnessError, Metric, Outputs, Rows, Texts
+from harness.types import ABSENT, PASSAGES, Contexts, Examples, HarnessError, Metric, Outputs, Rows, Texts
+from harness.types.text_columns import retrieved
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
+OPTIONAL = ("finish", *PASSAGES)
+"""Columns that a run has where it knows of any."""
+COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", *OPTIONAL)
 PREFIX = "metadata."
 TEXT, FLAG, WHOLE, WIDE, NUMBER, JSON = str, bool, int, "beyond 53 bits", float, "json"
 PLAIN: dict[type, Any] = {str: TEXT, bool: FLAG, int: WHOLE, float: NUMBER}
@@ -40,6 +43,8 @@ class Layout:
     def __init__(self) -> None:
         self.ended = False
         """Whether it is known of any output how it ended."""
+        self.forms: dict[str, str] = {}
+        """How the columns of contexts are stored that any row has: `text` where all are texts and nothing else."""
         self._kinds: dict[str, set[Any]] = {}
         """By field, in the order in which rows have them first."""
         self._first: dict[str, int] = {}
@@ -49,6 +54,9 @@ class Layout:
     def see(self, rows: Examples, raw: Outputs) -> None:
         """A block that will be stored."""
         self.ended = self.ended or any(end is not None for end in raw.finish if raw.infos is not None)
+        for name, contexts in _passages(rows, raw).items():
+            alone = contexts.of_texts_alone and self.forms.get(name, "text") == "text"
+            self.forms[name] = "grade" if name == "relevant" else "text" if alone else "context"
         places = {field: _first(column) for field, column in rows.metadata.items() if field not in self._kinds}
         for field, place in sorted(places.items(), key=lambda item: item[1]):
             if place < len(rows):
@@ -88,10 +96,19 @@ class Layout:
         }
         if self.ended:
             columns["finish"] = arrow.texts(raw.finish)
+        passages = _passages(rows, raw)
+        for name in (name for name in PASSAGES if name in self.forms):
+            columns[name] = passages.get(name, Contexts.nones(len(rows))).array(self.forms[name])
         for field, kinds in self._kinds.items():
             column = rows.metadata.get(field, [None] * len(rows))
             columns[metadata_name(field, scores)] = _stored(column, kinds)
         return pa.table({**columns, **{name: arrow.numbers(values) for name, values in scores.items()}})
+
+
+def _passages(rows: Examples, raw: Outputs) -> dict[str, Contexts]:
+    """By name the columns of contexts that there are; what the system retrieved goes before what came with the data."""
+    contexts = retrieved(rows, raw.contexts)
+    return {**rows.passages, **({} if contexts is None else {"contexts": contexts})}
 
 
 def example_scores(metrics: Mapping[str, Metric], rows: Mapping[str, Rows]) -> dict[str, NDArray[Any]]:
@@ -236,7 +253,7 @@ def _check(table: pa.Table, expected: Expected) -> None:
     names = table.schema.names
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"two columns {twice[0]!r}")
-    for name in (*(name for name in COLUMNS if name != "finish"), *expected.fields):
+    for name in (*(name for name in COLUMNS if name not in OPTIONAL), *expected.fields):
         if name not in names:
             raise ValueError(f"no column {name!r}")
     for name in names:
@@ -247,6 +264,8 @@ def _check(table: pa.Table, expected: Expected) -> None:
         elif name == "repeat":
             right = kinds.is_integer(kind) and not column.null_count
             right = right and all(0 <= end.as_py() < len(column) for end in pc.min_max(column).values() if len(column))
+        elif name in PASSAGES:
+            right = _is_passages(column)
         elif name in COLUMNS:
             right = _is_text(kind) and not (name == "id" and column.null_count)
         elif name in expected.scores:
@@ -271,6 +290,18 @@ def _repeated(table: pa.Table) -> bool:
     if ids.max(initial=-1) + 1 == n:
         return False
     return bool(len(np.unique(ids * n + arrow.integers(table.column("repeat")))) < n)
+
+
+def _is_passages(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds lists of contexts, each with an id or a text, as a run writes them."""
+    import pyarrow as pa
+
+    try:
+        contexts = Contexts.of_array(arrow.whole(column))
+    except (ValueError, pa.ArrowException):
+        return False
+    kinds = [contexts.ids.array.type, contexts.texts.array.type]
+    return all(map(_is_text, kinds)) and bool((contexts.ids.present | contexts.texts.present).all())
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -3,7 +3,7 @@
 Lines of JSON, of three kinds:
 
     {"plan": [[key, …], …]}                          which outputs are generated together, before the first of them is
-    {"key": …, "text": …, "error": …, "info": {…}}   an output
+    {"key": …, "text": …, "error": …, "info": {…}}   an output, with "contexts": […] where it has any
     {"batch": 8, "seconds": 1.25}                    ends a batch; {"batch": 8, "cached": true}: it came from the cache
 
 Outputs count once the line that ends their batch is there. Whatever a kill or a full disk left after the last whole
@@ -70,7 +70,8 @@ class Journal:
             try:
                 record = json.loads(line)
                 if "key" in record:
-                    batch[str(record["key"])] = gate(Output(record["text"], record["error"], record.get("info") or {}))
+                    info, contexts = record.get("info") or {}, record.get("contexts")
+                    batch[str(record["key"])] = gate(Output(record["text"], record["error"], info, contexts))
                     continue
                 if "plan" in record:
                     content.planned += [[str(key) for key in batch] for batch in record["plan"]]
@@ -103,8 +104,7 @@ class Journal:
     def append(self, outputs: Mapping[str, Output], seconds: float | None) -> None:
         """Keeps a batch that took `seconds` to generate, or came from the cache (None)."""
         lines: list[dict[str, Any]] = [
-            {"key": key, "text": output.text, "error": output.error}
-            | ({"info": dict(output.info)} if output.info else {})
+            {"key": key, "text": output.text, "error": output.error} | output.beside()
             for key, output in outputs.items()
         ]
         seconds = None if seconds is None else round(seconds, 6)

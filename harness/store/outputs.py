@@ -43,13 +43,13 @@ class OutputCache:
         for key, value in self.store.get(keys).items():
             with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):  # damaged: as if not there
                 entry = json.loads(value)
-                outputs[key] = gate(Output(entry["text"], info=entry.get("info") or {}))
+                outputs[key] = gate(Output(entry["text"], None, entry.get("info") or {}, entry.get("contexts")))
         return {key: output for key, output in outputs.items() if output.text is not None}
 
     def put(self, outputs: Mapping[str, Output], system: str) -> None:
         """Keeps the outputs of a system, whose name is for `harness cache` only; failures are not kept."""
         values = {
-            key: {"system": system, "text": output.text} | ({"info": dict(output.info)} if output.info else {})
+            key: {"system": system, "text": output.text} | output.beside()
             for key, output in outputs.items()
             if output.text is not None
         }

@@ -17,7 +17,19 @@ import numpy as np
 from harness.inputs import arrow
 from harness.store.example_table import COLUMNS, Expected, metadata_field, read_examples
 from harness.store.finished import documents
-from harness.types import ABSENT, Dataset, Example, Examples, HarnessError, Outputs, System, TextLists, Texts
+from harness.types import (
+    ABSENT,
+    PASSAGES,
+    Contexts,
+    Dataset,
+    Example,
+    Examples,
+    HarnessError,
+    Outputs,
+    System,
+    TextLists,
+    Texts,
+)
 
 
 class Stored:
@@ -31,6 +43,7 @@ class Stored:
         columns = {name: arrow.whole(table.column(name)) for name in table.column_names if name not in scores}
         described = manifest["dataset"].get("fields", {})
         metadata = {metadata_field(name, scores): part for name, part in columns.items() if name not in COLUMNS}
+        passages = {name: Contexts.of_array(columns[name]) for name in PASSAGES if name in columns}
         self.manifest: Mapping[str, Any] = manifest
         self.first = {field: about["first"] for field, about in described.items()}
         """The first row that has a field, where that is not the first of all."""
@@ -41,12 +54,15 @@ class Stored:
             TextLists(Texts(columns["references"].values), arrow.starts(columns["references"])),
             {field: _values(folder, field, part, described.get(field, {})) for field, part in metadata.items()},
             arrow.integers(table.column("repeat")).astype(np.int32),
+            **{name: column for name, column in passages.items() if name != "contexts"},
         )
         raw = Texts(columns["raw_output"])
         errors = np.where(raw.present, "", np.array(list(Texts(columns["error"])), dtype=object))
         ends = columns["finish"].to_pylist() if "finish" in columns else []
         infos = [{} if end is None else {"finish": end} for end in ends] or None
-        self.outputs = Outputs(raw, Texts.of([error or None for error in errors]), infos)
+        failures = Texts.of([error or None for error in errors])
+        self.outputs = Outputs(raw, failures, infos, passages.get("contexts"))
+        """With the contexts that count, be they the system's own or the data's."""
 
 
 def _values(folder: Path, field: str, column: Any, about: Mapping[str, Any]) -> Sequence[Any]:

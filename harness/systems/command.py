@@ -2,8 +2,8 @@ r"""`system=command 'system.command=[python,translate.py]'`: a system that is an
 
 The program is started once and kept. It reads a line of JSON for each example, {"id", "source", metadata by name} and
 `repeat` where `repeats` is more than 1, and writes {"id", "output"} or {"id", "error"}, in any order; an object `info`
-beside the output is kept. With `batch` a line holds a list of examples. Its standard error goes to stderr.log in the
-run folder.
+and a list `contexts`, what it retrieved, beside the output are kept. With `batch` a line holds a list of examples. Its
+standard error goes to stderr.log in the run folder.
 
 Where it ends, says nothing for `timeout` seconds, writes a line that is longer than `answer_mb`, or something that is
 not an answer, it is ended and started again, and what it had not answered is asked again one by one: an example that
@@ -186,8 +186,9 @@ def _answer(line: bytes, where: str, asked: Collection[str]) -> tuple[str, Outpu
             f"not answered yet: {files.some(sorted(asked))}"
         )
     text, error, info = fields.get("output"), fields.get("error"), fields.get("info")
+    info, contexts = info if isinstance(info, dict) else {}, fields.get("contexts")
     if isinstance(text, str) and error is None:
-        return id_, Output(text, info=info if isinstance(info, dict) else {})
+        return id_, Output(text, None, info, contexts)
     if error is None:
         error = f'the answer is {shown!r}; expected a text as "output", or an "error"'
-    return id_, Output(None, str(error))
+    return id_, Output(None, str(error), contexts=contexts)

@@ -1,10 +1,10 @@
 """`system=python system.function=my.py:summarize`: the user's own Python function as a system.
 
 It is called with an example as a dict (`id`, `source`, metadata by name; `repeat` where `repeats` is more than 1) and
-`options` as keywords, and returns the output's text. With `batch` it gets a list of dicts and returns a list. It may be
-`async`: then `concurrency` calls run at once, in one event loop for the whole run; calls of a plain function run at
-once in threads where `concurrency` asks for it. What it raises is the error of that example and of no other; a batch
-that raised is asked again example by example.
+`options` as keywords, and returns the output's text, or `{"output": text, "contexts": […]}` with what it retrieved.
+With `batch` it gets a list of dicts and returns a list. It may be `async`: then `concurrency` calls run at once, in one
+event loop for the whole run; calls of a plain function run at once in threads where `concurrency` asks for it. What it
+raises is the error of that example and of no other; a batch that raised is asked again example by example.
 
 What a function will return cannot be known from its text, so outputs are reused within the run folder only, as long as
 the file that holds it is the same. `revision` states that the same file, options and revision give the same outputs.
@@ -123,7 +123,10 @@ class Python(System):
             return returned
         if isinstance(returned, str):
             return Output(returned)
-        return Output(None, f"{self.function} returned {functions.kind(returned)}; expected a text")
+        if isinstance(returned, Mapping) and isinstance(returned.get("output"), str):
+            return Output(returned["output"], contexts=returned.get("contexts"))
+        expected = '{"output": a text, "contexts": […]}' if isinstance(returned, Mapping) else "a text"
+        return Output(None, f"{self.function} returned {functions.kind(returned)}; expected {expected}")
 
     def close(self) -> None:
         self._runner.close()

@@ -17,13 +17,16 @@ nothing heavy, so that every room can import it and no room needs another.
 
 from __future__ import annotations
 
+from harness.types.context_forms import ContextFault
+from harness.types.contexts import Contexts
 from harness.types.errors import HarnessError, check_choice, check_least, nearest
-from harness.types.gate import Gate, text_fault
+from harness.types.gate import Gate
 from harness.types.lists import Integers, Lists, Rows
 from harness.types.nouns import (
     Advance,
     Alignment,
     Array,
+    Context,
     Example,
     Output,
     Score,
@@ -54,13 +57,13 @@ from harness.types.seams import (
     System,
     Systems,
 )
-from harness.types.text_columns import ABSENT, BLOCK, Batch, Examples, Outputs, joined_columns
-from harness.types.texts import TextLists, Texts
+from harness.types.text_columns import ABSENT, BLOCK, PASSAGES, Batch, Examples, Outputs, joined_columns
+from harness.types.texts import TextLists, Texts, text_fault
 
 __all__ = [
-    "ABSENT", "BLOCK", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison", "Comparisons",
-    "Dataset", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Lists", "Metric",
-    "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature",
-    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "check_choice",
-    "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison",
+    "Comparisons", "Context", "ContextFault", "Contexts", "Dataset", "Example", "Examples", "Figure", "Gate", "Group",
+    "HarnessError", "Integers", "Lists", "Metric", "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords",
+    "RunResult", "Score", "Signature", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts",
+    "Tracked", "Tracker", "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -30,7 +30,9 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
+from harness.types.context_forms import ContextFault, List, listed
 from harness.types.nouns import Output
+from harness.types.texts import text_fault
 
 log = logging.getLogger(__name__)
 MOST = 10**15
@@ -49,12 +51,19 @@ class Gate:
 
     def __call__(self, output: Output) -> Output:
         info = self.info(output.info) if output.info else {}
+        contexts: List | None = None
+        if output.contexts is not None:
+            try:
+                contexts = listed(output.contexts)
+            except ContextFault as fault:
+                return Output(None, _words(output.error or f"{fault.of('contexts')}"), info)
         if output.error is not None:
-            return Output(None, _words(output.error), info)
+            return Output(None, _words(output.error), info, contexts)
         if not isinstance(output.text, str):
-            return Output(None, f"the output is {_shown(output.text)}; expected a text", info)
-        fault = text_fault(output.text)
-        return Output(None, f"the output holds {fault}", info) if fault else Output(output.text, None, info)
+            return Output(None, f"the output is {_shown(output.text)}; expected a text", info, contexts)
+        if unfit := text_fault(output.text):
+            return Output(None, f"the output holds {unfit}", info, contexts)
+        return Output(output.text, None, info, contexts)
 
     def info(self, info: Any) -> dict[str, Any]:
         """What can be kept of an output's `info`; a field that is null is one that nobody knows."""
@@ -80,19 +89,6 @@ class Gate:
                 "%s: %r of an output is %s; expected %s. It is left out, here and where it occurs again",
                 self.source, field, _shown(value), expected,
             )  # fmt: skip
-
-
-def text_fault(value: str) -> str | None:
-    """What makes a string unfit to be stored and scored, or None."""
-    if "\0" in value:
-        return f"a NUL character at position {value.index(chr(0)) + 1}"
-    if value.isascii():
-        return None
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        return f"a lone surrogate (\\u{ord(value[error.start]):04x}) at position {error.start + 1}"
-    return None
 
 
 def replaced(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,24 @@ def nothing(n: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """A passage that was retrieved for an example; of one that was judged, the id and the grade."""
+
+    text: str | None
+    """None where a retriever gave ids alone."""
+    id: str | None = None
+    score: float | None = None
+    """The retriever's, or a grade."""
+
+    def plain(self) -> Any:
+        """The text alone, or by name what is known, as JSON has it."""
+        if self.id is None and self.score is None:
+            return self.text
+        known = {"id": self.id, "text": self.text, "score": self.score}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One item of a data set."""
 
@@ -46,10 +64,19 @@ class Example:
     """Every other field of the data, kept for slices, clusters and reports."""
     repeat: int = 0
     """Which of several outputs for the same example is asked for; a system that samples takes its seed from it."""
+    contexts: Sequence[Any] | None = field(default=None, repr=False)
+    """A retrieval that comes with the data, which a system sees: each a `Context`, or a form of one. None: none."""
+    reference_contexts: Sequence[Any] | None = field(default=None, repr=False)
+    """The passages that answer the question; a system never sees them."""
+    relevant: Sequence[Any] | Mapping[str, float] | None = field(default=None, repr=False)
+    """Ids of what is relevant, or grades by id; a system never sees them."""
 
     def fields(self) -> dict[str, Any]:
-        """What a system may see, by name: never the references."""
-        return {**self.metadata, "id": self.id, "source": self.source}
+        """What a system may see, by name: never the references, nor what was judged."""
+        fields = {**self.metadata, "id": self.id, "source": self.source}
+        if self.contexts is not None:
+            fields["contexts"] = plain_contexts(self.contexts)
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +88,22 @@ class Output:
     info: Mapping[str, Any] = field(default_factory=dict)
     """What the system knows of it, as JSON: `input_tokens`, `output_tokens`, `finish` (`stop` or `length`), `seconds`,
     `cost`."""
+    contexts: Sequence[Any] | None = field(default=None, repr=False)
+    """What the system retrieved, in its order; each a `Context`, or a form of one. None: it says nothing of it."""
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.error is None):
             raise ValueError("an output has either a text or an error")
+
+    def beside(self) -> dict[str, Any]:
+        """What is kept with its text or error, as JSON: what is known of it and what was retrieved."""
+        kept: dict[str, Any] = {"info": dict(self.info)} if self.info else {}
+        return kept if self.contexts is None else {**kept, "contexts": plain_contexts(self.contexts)}
+
+
+def plain_contexts(contexts: Sequence[Any]) -> list[Any]:
+    """Contexts as JSON has them."""
+    return [context.plain() if isinstance(context, Context) else context for context in contexts]
 
 
 @dataclass(frozen=True, slots=True)

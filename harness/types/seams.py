@@ -13,7 +13,18 @@ import numpy as np
 
 from harness.types.errors import HarnessError, check_least
 from harness.types.lists import Integers, Rows
-from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
+from harness.types.nouns import (
+    DIGITS,
+    Advance,
+    Alignment,
+    Array,
+    Example,
+    Output,
+    Signature,
+    nothing,
+    plain_contexts,
+    titled,
+)
 from harness.types.text_columns import Batch, Examples, blocks_of
 from harness.types.texts import TextLists
 
@@ -112,8 +123,10 @@ class System(ABC):
         return {}
 
     def seen(self, example: Example) -> Any:
-        """The part of an example that the system sees, as JSON: never the references it is scored against."""
-        return {"id": example.id, "source": example.source, "metadata": dict(example.metadata)}
+        """The part of an example that the system sees, as JSON: never the references it is scored against, nor what was
+        judged."""
+        contexts = {} if example.contexts is None else {"contexts": plain_contexts(example.contexts)}
+        return {"id": example.id, "source": example.source, "metadata": dict(example.metadata), **contexts}
 
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         """Which examples go together: index lists that cover all of `examples`, fixed before the first batch."""
@@ -177,8 +190,8 @@ class Metric(ABC):
     counted: tuple[str, ...] = ()
     """Those of the columns that hold whole numbers only, and are stored as such."""
     reads: tuple[str, ...] = ("outputs", "references", "sources")
-    """What its rows depend on: of `outputs`, `references`, `sources`, `contexts` and any other field of the examples.
-    Rows that are stored are taken again where all of this is the same."""
+    """What its rows depend on: of `outputs`, `references`, `sources`, `contexts`, `reference_contexts`, `relevant` and
+    any other field of the examples. Rows that are stored are taken again where all of this is the same."""
     needs_fields: tuple[str, ...] = ()
     """Those of the fields that it reads which some example must have."""
     groups: str | None = None

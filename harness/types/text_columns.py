@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.types.contexts import Contexts, grades_of
 from harness.types.errors import HarnessError
 from harness.types.nouns import Example, Output
 from harness.types.texts import Places, TextLists, Texts
 
-if TYPE_CHECKING:
-    pass
-
 BLOCK = 8192
 """Examples of a block, the unit in which data is read, scored and written: a row group of the run's files."""
-COLUMNS = ("outputs", "references", "sources")
+PASSAGES = ("contexts", "reference_contexts", "relevant")
+"""Columns of contexts that examples may have."""
+COLUMNS = ("outputs", "references", "sources", *PASSAGES)
 """Of a batch, beside the examples' other fields."""
 
 
@@ -50,6 +50,12 @@ class Examples(Sequence[Example]):
     """By field; a column is `Texts` or a list, with `ABSENT` for examples that have no such field."""
     repeats: NDArray[np.int32] | None = None
     """(n,) of each row; None: 0 throughout."""
+    contexts: Contexts | None = None
+    """A retrieval that comes with the data; None, here and below: no example has any."""
+    reference_contexts: Contexts | None = None
+    """The passages that answer each question; no system sees them."""
+    relevant: Contexts | None = None
+    """Ids and grades (as scores) of what was judged; no system sees them."""
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> Examples:
@@ -63,6 +69,7 @@ class Examples(Sequence[Example]):
             TextLists.of([example.references for example in examples]),
             {field: [example.metadata.get(field, ABSENT) for example in examples] for field in fields},
             repeats if repeats.any() else None,
+            **{name: column for name in PASSAGES if (column := _passages(examples, name)) is not None},
         )
 
     @classmethod
@@ -81,6 +88,7 @@ class Examples(Sequence[Example]):
                 for field in fields
             },
             np.concatenate([part.repeat for part in parts]) if repeated else None,
+            **{name: joined_passages([getattr(part, name) for part in parts], parts) for name in PASSAGES},
         )
 
     def __len__(self) -> int:
@@ -103,17 +111,28 @@ class Examples(Sequence[Example]):
                 self.references[which],
                 {field: column[which] for field, column in self.metadata.items()},
                 None if self.repeats is None else self.repeats[which],
+                **{name: column[which] for name, column in self.passages.items()},
             )
         metadata = {field: value for field, column in self.metadata.items() if (value := column[which]) is not ABSENT}
         repeat = 0 if self.repeats is None else int(self.repeats[which])
-        return Example(str(self.ids[which]), self.sources[which], self.references[which], metadata, repeat)
+        passages = [_passage(name, self.passages.get(name), int(which)) for name in PASSAGES]
+        return Example(str(self.ids[which]), self.sources[which], self.references[which], metadata, repeat, *passages)
 
     def __iter__(self) -> Iterator[Example]:
         columns = [(field, list(column)) for field, column in self.metadata.items()]
         rows = zip(self.ids, self.sources, self.references, self.repeat.tolist(), strict=True)
+        passages: dict[str, list[Any]] = {name: list(column) for name, column in self.passages.items()}
+        if self.relevant is not None:
+            passages["relevant"] = list(map(grades_of, self.relevant))
         for i, (id_, source, references, repeat) in enumerate(rows):
             metadata = {field: column[i] for field, column in columns if column[i] is not ABSENT}
-            yield Example(str(id_), source, references, metadata, repeat)
+            own = {name: column[i] for name, column in passages.items()}
+            yield Example(str(id_), source, references, metadata, repeat, **own)
+
+    @property
+    def passages(self) -> dict[str, Contexts]:
+        """By name the columns of contexts that there are."""
+        return {name: column for name in PASSAGES if (column := getattr(self, name)) is not None}
 
     def repeated(self, times: int) -> Examples:
         """Each as often, one after the other, with `repeat` 0, 1, …"""
@@ -128,6 +147,7 @@ class Examples(Sequence[Example]):
             self.references.taken(places),
             {field: _taken(column, places) for field, column in self.metadata.items()},
             None if self.repeats is None else self.repeats[places],
+            **{name: column.taken(places) for name, column in self.passages.items()},
         )
 
 
@@ -139,6 +159,8 @@ class Outputs(Sequence[Output]):
     errors: Texts
     infos: Sequence[Mapping[str, Any]] | None = None
     """None: nothing is known of any of them."""
+    contexts: Contexts | None = None
+    """What the system retrieved for each; None: it says nothing of it."""
 
     @classmethod
     def of(cls, outputs: Sequence[Output]) -> Outputs:
@@ -146,7 +168,10 @@ class Outputs(Sequence[Output]):
             return outputs
         infos = [output.info for output in outputs] if any(output.info for output in outputs) else None
         texts = Texts.of([output.text for output in outputs])
-        return cls(texts, Texts.of([output.error for output in outputs]), infos)
+        errors = Texts.of([output.error for output in outputs])
+        lists = [output.contexts for output in outputs]
+        retrieved = any(contexts is not None for contexts in lists)
+        return cls(texts, errors, infos, Contexts.of(lists) if retrieved else None)
 
     @classmethod
     def of_texts(cls, texts: Texts) -> Outputs:
@@ -160,8 +185,9 @@ class Outputs(Sequence[Output]):
             return parts[0]
         known = any(part.infos is not None for part in parts)
         infos = chain.from_iterable(part.infos if part.infos is not None else [{}] * len(part) for part in parts)
-        texts = Texts.joined([part.texts for part in parts])
-        return cls(texts, Texts.joined([part.errors for part in parts]), list(infos) if known else None)
+        texts, errors = Texts.joined([part.texts for part in parts]), Texts.joined([part.errors for part in parts])
+        contexts = joined_passages([part.contexts for part in parts], parts)
+        return cls(texts, errors, list(infos) if known else None, contexts)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -173,12 +199,15 @@ class Outputs(Sequence[Output]):
     def __getitem__(self, which: int | slice) -> Output | Outputs:
         if isinstance(which, slice):
             infos = None if self.infos is None else self.infos[which]
-            return Outputs(self.texts[which], self.errors[which], infos)
-        return Output(self.texts[which], self.errors[which], {} if self.infos is None else self.infos[which])
+            contexts = None if self.contexts is None else self.contexts[which]
+            return Outputs(self.texts[which], self.errors[which], infos, contexts)
+        info = {} if self.infos is None else self.infos[which]
+        return Output(self.texts[which], self.errors[which], info, self.contexts and self.contexts[int(which)])
 
     def __iter__(self) -> Iterator[Output]:
         infos: Iterable[Mapping[str, Any]] = [{}] * len(self) if self.infos is None else self.infos
-        return (Output(*row) for row in zip(self.texts, self.errors, infos, strict=True))
+        contexts: Iterable[Any] = [None] * len(self) if self.contexts is None else self.contexts
+        return (Output(*row) for row in zip(self.texts, self.errors, infos, contexts, strict=True))
 
     @cached_property
     def good(self) -> Places:
@@ -198,7 +227,8 @@ class Outputs(Sequence[Output]):
     def taken(self, places: Places) -> Outputs:
         """Those at these places, in this order."""
         infos = None if self.infos is None else [self.infos[i] for i in places.tolist()]
-        return Outputs(self.texts.taken(places), self.errors.taken(places), infos)
+        contexts = None if self.contexts is None else self.contexts.taken(places)
+        return Outputs(self.texts.taken(places), self.errors.taken(places), infos, contexts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +246,8 @@ class Batch:
     sources: Sequence[str | None] = ()
     fields: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Every other field of the examples, by name."""
+    passages: Mapping[str, Contexts] = field(default_factory=dict)
+    """Contexts by name, of `contexts`, `reference_contexts` and `relevant`."""
 
     def __post_init__(self) -> None:
         n = len(self.outputs)
@@ -223,25 +255,32 @@ class Batch:
             object.__setattr__(self, "sources", [None] * n)
         if not len(self.references) and n:
             object.__setattr__(self, "references", [()] * n)
-        for name, column in (("references", self.references), ("sources", self.sources), *self.fields.items()):
+        others = (*self.fields.items(), *self.passages.items())
+        for name, column in (("references", self.references), ("sources", self.sources), *others):
             if len(column) != n:
                 raise ValueError(f"{len(column)} {name} for {n} outputs")
 
     @classmethod
-    def of(cls, outputs: Texts, examples: Examples, reads: Iterable[str] = ()) -> Batch:
+    def of(
+        cls, outputs: Texts, examples: Examples, reads: Iterable[str] = (), contexts: Contexts | None = None
+    ) -> Batch:
         """Of texts, none of which is missing, and their examples, with those of their other fields that `reads` names;
-        a field that no example has is null in all of them."""
+        a field that no example has is null in all of them. `contexts`: what the system retrieved, which goes before
+        what comes with the data."""
         nothing = [None] * len(outputs)
-        known = {**examples.metadata, "id": examples.ids}
-        fields = {name: known.get(name, nothing) for name in reads if name not in COLUMNS}
-        return cls(outputs, examples.references, examples.sources, fields)  # type: ignore[arg-type]
+        own = {**examples.metadata, "id": examples.ids}
+        fields = {name: own.get(name, nothing) for name in reads if name not in COLUMNS}
+        known: dict[str, Contexts | None] = {**examples.passages, "contexts": retrieved(examples, contexts)}
+        passages = {name: known.get(name) or Contexts.nones(len(outputs)) for name in reads if name in PASSAGES}
+        return cls(outputs, examples.references, examples.sources, fields, passages)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.outputs)
 
     def __getitem__(self, which: slice) -> Batch:
         fields = {name: column[which] for name, column in self.fields.items()}
-        return Batch(self.outputs[which], self.references[which], self.sources[which], fields)
+        passages = {name: column[which] for name, column in self.passages.items()}
+        return Batch(self.outputs[which], self.references[which], self.sources[which], fields, passages)
 
     def field(self, name: str) -> Sequence[Any]:
         """A field of the examples; None where an example does not have it."""
@@ -251,9 +290,29 @@ class Batch:
         return column if isinstance(column, Texts) else [None if value is ABSENT else value for value in column]
 
     @property
-    def contexts(self) -> Sequence[Any]:
-        """What was retrieved for each example, where its field `contexts` says so."""
-        return self.field("contexts")
+    def contexts(self) -> Contexts:
+        """What was retrieved for each output: by the system, else what comes with the data."""
+        return self._passages("contexts")
+
+    @property
+    def reference_contexts(self) -> Contexts:
+        """The passages that answer each question."""
+        return self._passages("reference_contexts")
+
+    @property
+    def relevant(self) -> Contexts:
+        """Ids and grades (as scores) of what was judged."""
+        return self._passages("relevant")
+
+    def _passages(self, name: str) -> Contexts:
+        if name not in self.passages:
+            raise HarnessError(f"a metric asks for {name!r}; expected it to be named in its `reads`")
+        return self.passages[name]
+
+
+def retrieved(examples: Examples, contexts: Contexts | None) -> Contexts | None:
+    """What was retrieved for each example: the system's `contexts`, else what comes with the data."""
+    return examples.contexts if contexts is None else contexts.otherwise(examples.contexts)
 
 
 def blocks_of(examples: Iterable[Example]) -> Iterator[Examples]:
@@ -286,6 +345,29 @@ def in_blocks(parts: Iterable[Examples], size: int | None = None) -> Iterator[Ex
 
 def _taken(column: Sequence[Any], places: Places) -> Sequence[Any]:
     return column.taken(places) if isinstance(column, Texts) else [column[i] for i in places.tolist()]
+
+
+def _passages(examples: Sequence[Example], name: str) -> Contexts | None:
+    """One column of contexts of single examples; None where no example has any."""
+    lists = [getattr(example, name) for example in examples]
+    if all(contexts is None for contexts in lists):
+        return None
+    return Contexts.of_grades(lists) if name == "relevant" else Contexts.of(lists)
+
+
+def _passage(name: str, column: Contexts | None, i: int) -> Any:
+    """What an example has of it."""
+    if column is None:
+        return None
+    return column.grades(i) if name == "relevant" else column[i]
+
+
+def joined_passages(columns: Sequence[Contexts | None], parts: Sequence[Sequence[Any]]) -> Contexts | None:
+    """One column of contexts after the other; None where no part has any."""
+    if all(column is None for column in columns):
+        return None
+    pairs = zip(columns, parts, strict=True)
+    return Contexts.joined([Contexts.nones(len(part)) if column is None else column for column, part in pairs])
 
 
 def joined_columns(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:

@@ -127,12 +127,7 @@ class Texts(Sequence[str | None]):
     @property
     def present(self) -> NDArray[np.bool_]:
         """(n,) where there is a text."""
-        array = self.array
-        valid = array.buffers()[0]
-        if valid is None or not array.null_count:
-            return np.ones(len(array), np.bool_)
-        bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
-        return bits[array.offset : array.offset + len(array)].astype(np.bool_)
+        return present_in(self.array)
 
     @property
     def utf8(self) -> tuple[Bytes, Places]:
@@ -227,21 +222,13 @@ class TextLists(Sequence[tuple[str, ...]]):
 
     def taken(self, places: Places) -> TextLists:
         """Those at these places, in this order."""
-        lengths = self.lengths[places]
-        starts = starts_of(lengths)
-        inside = np.repeat(self.starts[:-1][places] - starts[:-1], lengths) + np.arange(starts[-1])
+        inside, starts = places_of(self.starts, places)
         return TextLists(self.items.taken(inside), starts)
 
     @property
     def array(self) -> pa.Array:
         """As Arrow has it: a list of strings for each."""
-        import pyarrow as pa
-
-        items, starts = self.flat.array, self.starts - self.starts[0]
-        wide = len(items) > SMALL
-        kind = pa.large_list(items.type) if wide else pa.list_(items.type)
-        offsets = pa.py_buffer(np.ascontiguousarray(starts, np.int64 if wide else np.int32))
-        return pa.Array.from_buffers(kind, len(self), [None, offsets], children=[items])
+        return list_array(self.flat.array, self.starts - self.starts[0])
 
 
 def starts_of(lengths: NDArray[Any]) -> Places:
@@ -253,6 +240,36 @@ def starts_of(lengths: NDArray[Any]) -> Places:
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
+
+
+def places_of(starts: Places, chosen: Places) -> tuple[Places, Places]:
+    """(the places of the items of the chosen lists, one list after the other, (chosen + 1) where each begins there).
+
+    >>> [places.tolist() for places in places_of(np.array([0, 2, 2, 5]), np.array([2, 0]))]
+    [[2, 3, 4, 0, 1], [0, 3, 5]]
+    """
+    lengths = np.diff(starts)[chosen]
+    begins = starts_of(lengths)
+    return np.repeat(starts[:-1][chosen] - begins[:-1], lengths) + np.arange(begins[-1]), begins
+
+
+def list_array(items: pa.Array, starts: Places, given: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Lists of items as Arrow has them: list i has the items from `starts[i]` on; null where it is not given."""
+    import pyarrow as pa
+
+    wide = len(items) > SMALL
+    kind = pa.large_list(items.type) if wide else pa.list_(items.type)
+    offsets = pa.py_buffer(np.ascontiguousarray(starts, np.int64 if wide else np.int32))
+    return pa.Array.from_buffers(kind, len(starts) - 1, [bitmap(given), offsets], children=[items])
+
+
+def present_in(array: pa.Array) -> NDArray[np.bool_]:
+    """(n,) where a column has a value."""
+    valid = array.buffers()[0]
+    if valid is None or not array.null_count:
+        return np.ones(len(array), np.bool_)
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(np.bool_)
 
 
 def whole_numbers(numbers: NDArray[Any]) -> pa.Array:
@@ -270,3 +287,16 @@ def bitmap(present: NDArray[np.bool_] | None) -> pa.Buffer | None:
     import pyarrow as pa
 
     return pa.py_buffer(np.packbits(present, bitorder="little"))
+
+
+def text_fault(value: str) -> str | None:
+    """What makes a string unfit to be stored and scored, or None."""
+    if "\0" in value:
+        return f"a NUL character at position {value.index(chr(0)) + 1}"
+    if value.isascii():
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return f"a lone surrogate (\\u{ord(value[error.start]):04x}) at position {error.start + 1}"
+    return None

@@ -38,10 +38,10 @@ def test_fields_inside_columns(tmp_path: Path) -> None:
         "key": 7,
         "title": "Gruß",
         "answers": {"start": [0, 3]},
-        "contexts": ["one", "two"],
         "doc": {"id": "d1"},
         "doc.id": "d1",
     }
+    assert example.fields()["contexts"] == ["one", "two"]
 
 
 def test_a_column_of_that_very_name_comes_first(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_templates(tmp_path: Path) -> None:
     }
     (example,) = read(tmp_path, ROW, columns=columns)
     assert (example.id, example.source, example.references) == ("7-d1", "Gruß: HALLO", ("Hello!", "Gruß"))
-    assert set(example.metadata) == {"key", "translation", "contexts", "doc"}  # no answers: references are made of them
+    assert set(example.metadata) == {"key", "translation", "doc"}  # no answers: references are made of them
 
 
 def test_a_column_that_makes_the_references_is_not_shown_though_the_source_is_made_of_it_too(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_repeated_id_is_found_also_among_the_first_rows_only(tmp_path: Path) -
 
 
 def test_lists_and_mappings_reach_the_system_and_the_folder(tmp_path: Path, cli: Callable[..., Called]) -> None:
-    """Contexts of a question are metadata: what the system is shown, and what examples.parquet keeps."""
+    """Contexts that come with a question are what the system is shown, and what examples.parquet keeps."""
     import pandas as pd
 
     data = [{"id": "1", "source": "q", "references": ["a"], "contexts": ["c1", "c2"], "facts": {"n": [1, 2]}},
@@ -152,7 +152,7 @@ def test_lists_and_mappings_reach_the_system_and_the_folder(tmp_path: Path, cli:
         "import json\nfrom harness.types import Output, System\n"
         "class Shown(System):\n"
         "    name = 'shown'\n"
-        "    def generate(self, batch): return [Output(json.dumps(dict(e.metadata), sort_keys=True)) for e in batch]\n"
+        "    def generate(self, batch): return [Output(json.dumps(e.fields(), sort_keys=True)) for e in batch]\n"
     )
     (tmp_path / "conf" / "system").mkdir(parents=True)
     (tmp_path / "conf" / "system" / "shown.yaml").write_text("_target_: shown.Shown\n")
@@ -161,8 +161,8 @@ def test_lists_and_mappings_reach_the_system_and_the_folder(tmp_path: Path, cli:
     assert called.code == 0, called.err
     table = pd.read_parquet(tmp_path / "out" / "examples.parquet")
     assert table["output"].tolist() == [
-        '{"contexts": ["c1", "c2"], "facts": {"n": [1, 2]}}',
-        '{"contexts": [], "facts": {"n": []}}',
+        '{"contexts": ["c1", "c2"], "facts": {"n": [1, 2]}, "id": "1", "source": "q"}',
+        '{"contexts": [], "facts": {"n": []}, "id": "2", "source": "q"}',
     ]
     assert [list(value) for value in table["contexts"]] == [["c1", "c2"], []]
     assert table["facts"].tolist() == ['{"n": [1, 2]}', '{"n": []}']
