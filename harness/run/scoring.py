@@ -214,12 +214,14 @@ def score(
     signatures = {name: scorer.signature(name, reused.get(name)) for name in scorer.metrics}
     design = design_of(answers.rows.blocks(), subject.cluster, options)
     tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
+    read = any("outputs" in metric.reads for metric in scorer.metrics.values())
     health, failed = Health(), []
     with progress("scoring", len(answers) * len(tallies)) as step:
         for block, rows in scorer.blocks(answers, reused, step):
             for name, tally in tallies.items():
                 tally.add(rows[name])
-            health.add(block.rows, block.processed)
+            if read:  # a run of a retriever has no texts that could be odd
+                health.add(block.rows, block.processed)
             sink.add(block, rows)
             if block.processed.failed:
                 failed.append(block.rows.taken(np.flatnonzero(~block.processed.texts.present)))

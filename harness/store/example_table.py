@@ -68,8 +68,8 @@ class Layout:
 
     @property
     def names(self) -> Collection[str]:
-        """The metadata fields that any row has."""
-        return self._kinds.keys()
+        """The fields, and the columns of contexts, that any row has."""
+        return (*self.forms, *self._kinds)
 
     @property
     def fields(self) -> dict[str, dict[str, Any]]:

@@ -26,6 +26,10 @@ ENERGY = (
 SAME, SHORT = ("the cat sat", "the cat sat", "the cat sat"), ("a b c", "x")
 
 
+METRIC, BERTSCORE = Diversity(), BertScore()
+"""The model is loaded once for each."""
+
+
 def scores(metric: Diversity, groups: list[tuple[str, ...]]) -> dict[str, float]:
     ids = [str(i) for i, texts in enumerate(groups) for _ in texts]
     rows = metric.statistics(Batch([text for texts in groups for text in texts], [], fields={"id": ids}))
@@ -34,11 +38,11 @@ def scores(metric: Diversity, groups: list[tuple[str, ...]]) -> dict[str, float]
 
 def test_two_answers_about_energy() -> None:
     """The documents say: a low BERTScore between the two means diverse answers."""
-    (row,) = BertScore().statistics(Batch([ENERGY[0]], [[ENERGY[1]]]))
+    (row,) = BERTSCORE.statistics(Batch([ENERGY[0]], [[ENERGY[1]]]))
     bleu, distinct = Bleu(), Distinct()
     each = bleu.score_examples(bleu.statistics(Batch(ENERGY, [[ENERGY[1]], [ENERGY[0]]])))[:, 0]
     words = distinct.score_weighted(np.ones((1, 2)), distinct.statistics(Batch(ENERGY, [])))[0]
-    computed = scores(Diversity(), [ENERGY])
+    computed = scores(METRIC, [ENERGY])
     assert computed == pytest.approx(
         {
             "diversity": 1 - row[0],
@@ -49,17 +53,16 @@ def test_two_answers_about_energy() -> None:
         }
     )
     assert 0.25 < computed["diversity"] < 0.4  # of the same topic, yet different; the same answer twice has 0
-    assert scores(Diversity(), [(ENERGY[0], ENERGY[0])])["diversity"] == 0
+    assert scores(METRIC, [(ENERGY[0], ENERGY[0])])["diversity"] == 0
 
 
 def test_the_score_is_the_mean_over_groups() -> None:
-    metric = Diversity(tokenize="none")
     groups = [SAME, SHORT, ENERGY]
-    whole = scores(metric, groups)
-    alone = [scores(metric, [group]) for group in groups]
+    whole = scores(METRIC, groups)
+    alone = [scores(METRIC, [group]) for group in groups]
     for name in ("diversity", "diversity.similarity", "diversity.self_bleu", "diversity.distinct1"):
         assert whole[name] == pytest.approx(np.mean([own[name] for own in alone])), name
-    pairs = [BertScore().statistics(Batch([a], [[b]]))[0, 0] for a, b in combinations(SAME, 2)]
+    pairs = [BERTSCORE.statistics(Batch([a], [[b]]))[0, 0] for a, b in combinations(SAME, 2)]
     assert alone[0]["diversity.similarity"] == pytest.approx(np.mean(pairs), abs=1e-6)
     assert alone[0]["diversity.self_bleu"] == pytest.approx(100)
     assert alone[0]["diversity.distinct1"] == pytest.approx(3 / 9)
@@ -67,13 +70,13 @@ def test_the_score_is_the_mean_over_groups() -> None:
 
 
 def test_what_has_nothing_to_compare_is_left_out() -> None:
-    rows = Diversity().statistics(Batch(["a", "b", "c"], [], fields={"id": ["1", "1", "2"]}))
+    rows = METRIC.statistics(Batch(["a", "b", "c"], [], fields={"id": ["1", "1", "2"]}))
     assert np.isnan(rows).all(axis=1).tolist() == [False, False, True]
     assert rows[:2, 4].sum() == 1
 
 
 def test_empty_outputs_are_alike() -> None:
-    computed = scores(Diversity(), [("", "")])
+    computed = scores(METRIC, [("", "")])
     assert (computed["diversity"], computed["diversity.similarity"]) == (0, 1)
     assert np.isnan(computed["diversity.distinct1"])  # no words: missing, not 0
 
@@ -93,7 +96,7 @@ def test_of_repeats(files: Path, cli: Cli) -> None:
     assert called.code == 0, called.err
     run = harness.load_run("out")
     score = run.scores["diversity"]
-    assert score.estimate == pytest.approx(scores(Diversity(), answers)["diversity"])
+    assert score.estimate == pytest.approx(scores(METRIC, answers)["diversity"])
     assert score.low is not None
     assert score.low < score.estimate < score.high  # type: ignore[operator]
     assert run.examples["diversity"].tolist()[:2] == [0, 0]
@@ -114,7 +117,7 @@ def test_of_similar_queries(files: Path, cli: Cli) -> None:
     assert run.scores["diversity"].units == "2 clusters by topic"
     outputs = run.examples["output"].tolist()
     pets, weather = (outputs[0], outputs[2]), (outputs[1], outputs[3])
-    assert run.scores["diversity"].estimate == pytest.approx(scores(Diversity(), [pets, weather])["diversity"])
+    assert run.scores["diversity"].estimate == pytest.approx(scores(METRIC, [pets, weather])["diversity"])
     assert run.examples["diversity"][0] == run.examples["diversity"][2]
 
 
