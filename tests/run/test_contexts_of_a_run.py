@@ -220,6 +220,11 @@ def test_other_names_and_columns_that_are_dropped(tmp_path: Path, cli: Cli) -> N
     assert "f.jsonl line 1 has no 'ground_truth'" in called.err
 
 
+def test_answers_need_a_file(tmp_path: Path, cli: Cli) -> None:
+    called = cli("run", "dataset=embedded", "system=rag", *QUIET)
+    assert (called.code, "system.path is not set and the data set has no path" in called.err) == (1, True)
+
+
 def test_contexts_in_a_csv_file(tmp_path: Path, cli: Cli) -> None:
     """A cell holds a JSON list, or nothing."""
     cells = 'user_input,response,retrieved_contexts\nwho,the office,"[""a"", ""b""]"\nwhat,x,\n'
