@@ -83,7 +83,7 @@ def _examples(columns: Mapping[str, Column], reader: Reader) -> Examples | None:
             raise Odd
         metadata.setdefault(reader.cluster, unit)
     passages: dict[str, Any] = {
-        field: _passages(field, _optional(columns, names[field][0], False)) for field in PASSAGES
+        field: passages_of(field, _optional(columns, names[field][0], False)) for field in PASSAGES
     }
     texts = Texts.nulls(n) if sources is None else texts_of(sources)
     lists = _references([column for column in references if column is not None], n, reader.skip_blank)
@@ -218,7 +218,7 @@ def _items(value: Any, skip_blank: bool) -> Iterable[Any]:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-def _passages(field: str, column: Column | None) -> Contexts | None:
+def passages_of(field: str, column: Column | None) -> Contexts | None:
     """The contexts of each row in one of the fields that hold any; None where no row has any."""
     if column is None:
         return None

@@ -1,13 +1,16 @@
 """`system=predictions system.path=sysA.jsonl`: outputs that exist already.
 
 A .txt file is aligned with the data set line by line; .jsonl, .json, .csv, .tsv and .parquet have the columns `id` and
-`output` and are aligned by id; a null output is a failed example. With a column `repeat` (0, 1, …) each example has
-several outputs, all of them the same number.
+`output` and are aligned by id; a null output is a failed example. With a column `repeat` (0, 1, …) an example has
+several outputs, one example maybe more than another. A column `contexts` holds what was retrieved for each. Other names
+go into `system.columns` (harness/systems/prediction_rows.py); a column that nobody reads is named in a warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -17,34 +20,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import files
-from harness.inputs.blocks import Odd, complete, identifiers, is_arrow, texts_of
+from harness.inputs.blocks import Odd
 from harness.inputs.kept import Kept
-from harness.inputs.parts import Column, Part, read_parts
+from harness.inputs.parts import read_parts
 from harness.inputs.text_lines import texts_of_lines
-from harness.types import ABSENT, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
-from harness.types.texts import SMALL, Places
+from harness.systems.prediction_rows import Fields
+from harness.types import Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
+from harness.types.text_columns import in_blocks
+from harness.types.texts import Places, starts_of
 
+log = logging.getLogger(__name__)
 EXPECTED = "a file of outputs (system.path)"
-NULL = "the output is null"
 
 
 class Predictions(System):
     stored = True
 
-    def __init__(self, path: str, quoting: bool = True) -> None:
+    def __init__(
+        self, path: str, quoting: bool = True, columns: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
         self.path = Path(path)
-        self.name = self.path.stem
-        self.quoting = quoting
+        self.name = name or self.path.stem
+        self.quoting, self.columns = quoting, columns
+        self.fields()  # says now what is wrong with the columns
         self._ids = Index(Texts.of([]))
         """Of the whole data set."""
         self._outputs: Kept[Outputs] = Kept()
         """For each of these ids its outputs by repeat, one after the other."""
+        self._starts: Places | None = None
+        """(ids + 1) where the outputs of each begin; None where each id has one."""
         self._next = 0
         """The row that is asked for next where batches come in the data set's order."""
 
+    def fields(self) -> Fields:
+        """Which columns are read."""
+        return Fields(self.columns)
+
     def key(self) -> str:
-        return files.digest(["predictions", files.file_digest(files.existing(self.path, "a file of outputs"))])
+        content = files.file_digest(files.existing(self.path, "a file of outputs"))
+        named = {field: name for field, name in self.fields().names.items() if name != field}
+        return files.digest(["predictions", content, named] if named else ["predictions", content])
 
     def align(self, ids: Sequence[str]) -> None:
         texts = Texts.of(ids)
@@ -75,8 +91,9 @@ class Predictions(System):
         places: list[Places] = []
         repeats: list[NDArray[np.int64]] = []
         in_order = True
+        fields = self.fields()
         for part in read_parts(self.path, EXPECTED, self.quoting):
-            stored_ids, outputs, repeat = _columns(part)
+            stored_ids, outputs, repeat = fields.columns(part, len(kept))
             first, n = len(kept), len(outputs)
             if not n:
                 continue
@@ -89,21 +106,31 @@ class Predictions(System):
             repeats.append(repeat)
             in_order = in_order and not repeat.any()
             kept.append(outputs)
-        self.repeats = 1
+        self.repeats, self._starts = 1, None
         if in_order:
             if len(kept) != len(ids):
                 raise Odd
+            self.warn_of_unread(fields.unread)
             return kept, None
         each, which = np.concatenate(repeats), np.concatenate(places)
-        count = int(each.max()) + 1
-        if len(kept) != count * len(ids):
+        counts = np.bincount(which, minlength=len(ids))
+        if not counts.all() or (each >= counts[which]).any():
             raise Odd
+        starts = starts_of(counts)
         order = np.full(len(kept), -1)
-        order[which * count + each] = np.arange(len(kept))
+        order[starts[which] + each] = np.arange(len(kept))
         if (order < 0).any():
             raise Odd
-        self.repeats = count
+        self.repeats, self._starts = int(counts.max()), starts if counts.max() > 1 else None
+        self.warn_of_unread(fields.unread)
         return kept, order
+
+    def warn_of_unread(self, names: Collection[str]) -> None:
+        """Names the columns of the file that are no field, where there are any."""
+        if names:
+            log.warning(
+                "%s has columns that are not read: %s (system.columns says which are)", self.path, files.listed(names)
+            )
 
     @property
     def _place(self) -> Path | None:
@@ -113,12 +140,14 @@ class Predictions(System):
     def _explain(self, ids: Texts) -> NoReturn:
         """Goes through the file row by row and says what is wrong with it."""
         places: dict[tuple[str, int], str] = {}
-        for place, row in files.read_rows(self.path, EXPECTED, self.quoting):
-            id_, repeat = _key(row, place)
+        fields = self.fields()
+        for number, (place, row) in enumerate(files.read_rows(self.path, EXPECTED, self.quoting), start=1):
+            id_, repeat = fields.key(row, place, number)
             if (id_, repeat) in places:
-                which = f"the id {id_!r}" + (f" with the repeat {repeat}" if "repeat" in row else "")
+                repeated = fields.names["repeat"] in row
+                which = f"the id {id_!r}" + (f" with the repeat {repeat}" if repeated else "")
                 raise HarnessError(f"{place} has {which}, already used in {places[id_, repeat]}; expected it once")
-            _output(row, place)
+            fields.output(row, place)
             places[id_, repeat] = place
         wanted: list[Any] = ids.strings()
         known, answered = set(wanted), {id_ for id_, _ in places}
@@ -131,11 +160,19 @@ class Predictions(System):
             faults.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
         if faults:
             raise HarnessError(f"{self.path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once")
-        repeats = max((repeat for _, repeat in places), default=0) + 1
-        id_, repeat = next((i, r) for i in wanted for r in range(repeats) if (i, r) not in places)
+        counts = Counter(id_ for id_, _ in places)
+        id_, repeat = next((i, r) for i in wanted for r in range(counts[i]) if (i, r) not in places)
         raise HarnessError(
-            f"{self.path} lacks the repeat {repeat} of {id_!r}; expected the repeats 0 to {repeats - 1} of each id"
+            f"{self.path} lacks the repeat {repeat} of {id_!r}; expected the repeats of an id from 0 on, without a gap"
         )
+
+    def expand(self, examples: Sequence[Example]) -> Sequence[Example]:
+        """Each example as often as the file has outputs for it."""
+        if self._starts is None or not isinstance(examples, Kept):
+            return super().expand(examples) if self.repeats > 1 else examples
+        counts = np.diff(self._starts)
+        repeated = (block.repeated(counts[self._ids.places(block.ids)]) for block in examples.blocks())
+        return Kept.of(*in_blocks(repeated), folder=self._place)
 
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
         """As columns where the batch is."""
@@ -145,19 +182,20 @@ class Predictions(System):
         return list(self._of(Texts.of(ids), np.array(repeats, np.int32)))
 
     def _of(self, ids: Texts, repeats: NDArray[np.int32] | None) -> Outputs:
-        count, n = self.repeats, len(ids)
+        n = len(ids)
         if not n:
             return Outputs.of([])
-        if count == 1 and (repeats is None or not repeats.any()):
+        if self._starts is None and (repeats is None or not repeats.any()):
             first = self._next if self._next < len(self._outputs) else 0
             if same(self._ids.texts[first : first + n], ids):
                 self._next = first + n
                 return self._outputs[first : first + n]
         try:
-            places = self._ids.places(ids) * count
+            places = self._ids.places(ids)
         except Odd:
             raise KeyError(f"{self.path} was not aligned with these ids") from None
-        return self._outputs.taken(places if repeats is None else places + repeats)
+        begins = places if self._starts is None else self._starts[places]
+        return self._outputs.taken(begins if repeats is None else begins + repeats.astype(np.int64))
 
 
 # ---------------------------------------------------------------- ids
@@ -215,47 +253,6 @@ def same(texts: Texts, others: Texts) -> bool:
     )
 
 
-# ---------------------------------------------------------------- outputs
-
-
-def _columns(part: Part) -> tuple[Texts, Outputs, NDArray[np.int64]]:
-    """(ids, outputs, repeats) of some rows."""
-    try:
-        if part.columns is None:
-            raise Odd
-        ids, _ = identifiers(complete(part.columns, "id"))
-        return ids, _outputs(part.columns), _repeats(part.columns.get("repeat"), len(ids))
-    except Odd:
-        pass
-    rows = [(*_key(row, place), _output(row, place)) for place, row in part.rows()]
-    ids, repeats, outputs = Texts.of([row[0] for row in rows]), [row[1] for row in rows], [row[2] for row in rows]
-    if max(repeats, default=0) > SMALL:
-        raise Odd
-    return ids, Outputs.of(outputs), np.array(repeats, np.int64)
-
-
-def _outputs(columns: Mapping[str, Column]) -> Outputs:
-    texts = texts_of(complete(columns, "output"))
-    if not texts.array.null_count:
-        return Outputs.of_texts(texts)
-    errors: list[str | None] = [None] * len(texts)
-    reasons = columns.get("error", [ABSENT] * len(texts))
-    reasons = reasons.to_pylist() if is_arrow(reasons) else reasons
-    for i in np.flatnonzero(~texts.present).tolist():
-        errors[i] = NULL if reasons[i] is ABSENT else str(reasons[i] or NULL)
-    return Outputs(texts, texts_of(errors))
-
-
-def _repeats(column: Column | None, n: int) -> NDArray[np.int64]:
-    if column is None:
-        return np.zeros(n, np.int64)
-    values = column.to_pylist() if is_arrow(column) else column
-    try:
-        return np.fromiter((0 if value is ABSENT else _whole(value) for value in values), np.int64, n)
-    except (ValueError, OverflowError):
-        raise Odd from None
-
-
 def _reordered(kept: Kept[Outputs], order: Places, folder: Path | None) -> Kept[Outputs]:
     """The outputs in this order. As many are put together as fit into memory, each time in one walk over the blocks:
     far fewer walks than there are blocks."""
@@ -268,36 +265,3 @@ def _reordered(kept: Kept[Outputs], order: Places, folder: Path | None) -> Kept[
             result.append(outputs[first : first + text_columns.BLOCK])
     kept.close()
     return result
-
-
-def _key(row: Mapping[str, Any], place: str) -> tuple[str, int]:
-    """(id, repeat) of a row."""
-    for field in ("id", "output"):
-        if field not in row:
-            raise files.missing_field(place, field, row)
-    return files.identifier(row["id"], place, "id"), _repeat(row, place)
-
-
-def _repeat(row: Mapping[str, Any], place: str) -> int:
-    """Which output of its example a row holds."""
-    repeat = row.get("repeat", 0)
-    try:
-        return _whole(repeat)
-    except ValueError as error:
-        raise HarnessError(f"{place}: 'repeat' is {error}; expected a whole number from 0") from None
-
-
-def _whole(repeat: Any) -> int:
-    """In CSV a number is text."""
-    if isinstance(repeat, str) and repeat.isdecimal():
-        repeat = int(repeat)
-    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 0:
-        raise ValueError(repr(repeat))
-    return repeat
-
-
-def _output(row: Mapping[str, Any], place: str) -> Output:
-    """A null output is a failed example: kept, excluded from the scores and counted."""
-    if row["output"] is None:
-        return Output(None, files.text(str(row.get("error") or NULL), place, "error"))
-    return Output(files.text(row["output"], place, "output"))

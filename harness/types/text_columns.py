@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from harness.types.contexts import Contexts, grades_of
 from harness.types.errors import HarnessError
 from harness.types.nouns import Example, Output
-from harness.types.texts import Places, TextLists, Texts
+from harness.types.texts import Places, TextLists, Texts, starts_of
 
 BLOCK = 8192
 """Examples of a block, the unit in which data is read, scored and written: a row group of the run's files."""
@@ -134,10 +134,12 @@ class Examples(Sequence[Example]):
         """By name the columns of contexts that there are."""
         return {name: column for name in PASSAGES if (column := getattr(self, name)) is not None}
 
-    def repeated(self, times: int) -> Examples:
-        """Each as often, one after the other, with `repeat` 0, 1, …"""
-        rows = self.taken(np.repeat(np.arange(len(self)), times))
-        return replace(rows, repeats=np.tile(np.arange(times, dtype=np.int32), len(self)))
+    def repeated(self, times: int | Places) -> Examples:
+        """Each as often, or so often (n,), one after the other, with `repeat` 0, 1, …"""
+        counts = np.broadcast_to(np.asarray(times), len(self))
+        first = np.repeat(starts_of(counts)[:-1], counts)
+        rows = self.taken(np.repeat(np.arange(len(self)), counts))
+        return replace(rows, repeats=(np.arange(len(first)) - first).astype(np.int32))
 
     def taken(self, places: Places) -> Examples:
         """Those at these places, in this order."""

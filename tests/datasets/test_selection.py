@@ -189,7 +189,7 @@ def test_statistics_of_shards_are_those_of_the_whole(many: Path, cli: Callable[.
     ("arguments", "expected"),
     [
         (("dataset.sampel=3",), "dataset.sampel is not in the config (did you mean 'dataset.sample'?)"),
-        (("+dataset.sharp=0/2",), "dataset.sharp is not an option (did you mean 'shard'?); dataset has: path, columns, cluster, quoting, name, filter, sample, sample_seed, shard"),
+        (("+dataset.sharp=0/2",), "dataset.sharp is not an option (did you mean 'shard'?); dataset has: path, columns, cluster, quoting, name, drop, filter, sample, sample_seed, shard"),
         (("dataset.sample=many",), "dataset.sample is 'many'; expected a whole number or null"),
         (("dataset.filter='n > 99'",), "the data set dev has no example that dataset.filter, dataset.sample and dataset.shard leave"),
     ],

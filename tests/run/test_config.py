@@ -23,6 +23,7 @@ GROUPS = sorted(p.name for p in CONF.iterdir() if p.is_dir())
 CHOICES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
 NEEDED = {  # what the user must give (`???`), by choice
     "file": {"path": "dev.jsonl"},
+    "rag": {"path": "dev.jsonl"},
     "text": {"references": ["ref.txt"]},
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
     "mlflow": {"path": "support_qa", "model": "models:/summarizer/3"},

@@ -133,8 +133,11 @@ def test_repeats_of_stored_predictions(files: Path, cli: Cli) -> None:
     assert run.examples["output"].tolist() == [f"{text} {k}" for text in GOOD for k in (0, 1)]
     limited = cli(*arguments, "system.path=twice.jsonl", "limit=2")
     assert "2 examples, 2 outputs each" in limited.out
+    write_jsonl(files / "twice.jsonl", rows[1:])
+    assert "4 examples, up to 2 outputs each" in cli(*arguments, "system.path=twice.jsonl", "name=ragged").out
+    assert harness.load_run("ragged").examples["repeat"].tolist() == [0, 0, 1, 0, 1, 0, 1]
     for wrong, expected in (
-        (rows[1:], "lacks the repeat 1 of 'a'; expected the repeats 0 to 1 of each id"),
+        ([row for row in rows if (row["id"], row["repeat"]) != ("a", 0)], "lacks the repeat 0 of 'a'; expected the"),
         ([*rows, rows[0]], "has the id 'a' with the repeat 1, already used in"),
         ([{**rows[0], "repeat": "one"}, *rows[1:]], "'repeat' is 'one'; expected a whole number from 0"),
     ):

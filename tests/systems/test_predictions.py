@@ -17,7 +17,7 @@ from harness.inputs import files, parts
 from harness.inputs.kept import Kept
 from harness.systems import predictions
 from harness.systems.predictions import Predictions
-from harness.types import Example, Examples, HarnessError, Output, Outputs, Texts, text_columns
+from harness.types import Context, Example, Examples, HarnessError, Output, Outputs, Texts, text_columns
 from tests.conftest import write_jsonl
 from tests.hostile import bounded
 
@@ -49,12 +49,13 @@ def row_by_row(path: Path, ids: list[str]) -> dict[tuple[str, int], Output]:
         if extra:
             faults.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
         raise HarnessError(f"{path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once")
-    repeats = max((repeat for _, repeat in outputs), default=0) + 1
-    if len(outputs) != repeats * len(ids):
-        id_, repeat = next((i, r) for i in ids for r in range(repeats) if (i, r) not in outputs)
-        raise HarnessError(
-            f"{path} lacks the repeat {repeat} of {id_!r}; expected the repeats 0 to {repeats - 1} of each id"
-        )
+    for id_ in ids:
+        repeats = sorted(repeat for other, repeat in outputs if other == id_)
+        if repeats != list(range(len(repeats))):
+            gap = next(repeat for repeat in range(len(repeats)) if repeat not in repeats)
+            raise HarnessError(
+                f"{path} lacks the repeat {gap} of {id_!r}; expected the repeats of an id from 0 on, without a gap"
+            )
     return outputs
 
 
@@ -108,7 +109,9 @@ def test_same_as_row_by_row(
             assert str(raised.value) == str(error)  # noqa: PT017
             return
         system.align(Texts.of(ids))
-        asked = examples_for(ids, system.repeats)
+        asked = [example for example in examples_for(ids, system.repeats) if (example.id, example.repeat) in expected]
+        rows_of = system.expand(Kept.of(Examples.of(examples_for(ids))))
+        assert [(row.id, row.repeat) for row in rows_of] == [(row.id, row.repeat) for row in asked]
         texts = [expected[example.id, example.repeat] for example in asked]
         assert system.generate(asked) == texts
         for step in (1, size, len(asked)):
@@ -195,3 +198,62 @@ def test_outputs_are_not_held_in_memory(tmp_path: Path, shuffled: bool) -> None:
     rows, megabytes = map(int, bounded.run(STREAMED, str(tmp_path / "p.jsonl"), str(n)).split())
     assert rows == n
     assert megabytes < 100  # of 200
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_columns_of_other_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The text, what was retrieved and its ids stand in any columns; others are named in a warning, once."""
+    rows = [{"qid": "1", "answer": "x", "passages": ["a", "b"], "docs": ["d1", "d2"], "model": "m", "source": "q"},
+            {"qid": "2", "answer": "y", "passages": [], "docs": [], "model": "m", "source": "q"}]  # fmt: skip
+    names = {"id": "qid", "output": "answer", "contexts": "passages", "context_ids": "docs"}
+    write_jsonl(tmp_path / "p.jsonl", rows)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
+    for name in ("p.jsonl", "p.parquet"):
+        caplog.clear()
+        system = Predictions(str(tmp_path / name), columns=names)
+        system.align(["2", "1"])
+        outputs = system.generate(Examples.of(examples_for(["1", "2"])))
+        assert [output.text for output in outputs] == ["x", "y"]
+        assert [output.contexts for output in outputs] == [(Context("a", "d1"), Context("b", "d2")), ()]
+        assert [record.getMessage() for record in caplog.records] == [
+            f"{tmp_path / name} has columns that are not read: model (system.columns says which are)"
+        ]
+    assert Predictions(str(tmp_path / "p.jsonl"), columns=names).key() != Predictions(str(tmp_path / "p.jsonl")).key()
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "words"),
+    [
+        ([{"id": "1", "output": "x"}], {"answer": "output"}, "system.columns.answer is not a field; expected one of id"),
+        ([{"id": "1", "output": "x"}], {"output": ["output"]}, "system.columns.output is ['output']; expected the name"),
+        ([{"id": "1", "answer": "x"}], {}, "p.jsonl line 1 has no 'output'; found: id, answer"),
+        ([{"id": "1", "output": "x"}], {"contexts": "found"}, "p.jsonl line 1 has no 'found'; found: id, output"),
+        ([{"id": "1", "output": "x", "contexts": "a"}], {}, "p.jsonl line 1: 'contexts' is str 'a'; expected a list"),
+        (
+            [{"id": "1", "output": "x", "contexts": ["a", {"score": 1}]}], {},
+            "p.jsonl line 1: 'contexts', number 2, has neither a text nor an id",
+        ),
+        (
+            [{"id": "1", "output": "x", "contexts": ["a"], "context_ids": ["d1", "d2"]}], {},
+            "p.jsonl line 1: 'context_ids' has 2 ids; expected 1, one for each of 'contexts'",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_columns(tmp_path: Path, rows: list[Any], columns: dict[str, Any], words: str) -> None:
+    path = write_jsonl(tmp_path / "p.jsonl", rows)
+    with pytest.raises(HarnessError) as raised:
+        Predictions(str(path), columns=columns).align(["1"])
+    assert str(raised.value).removeprefix(f"{tmp_path}/").startswith(words)
+
+
+def test_contexts_row_by_row(tmp_path: Path) -> None:
+    """Ids of some rows, texts of others: what no column holds is read row by row, to the same contexts."""
+    rows = [{"id": "1", "output": "x", "context_ids": ["d1"]}, {"id": "2", "output": None, "contexts": ["a"]},
+            {"id": "3", "output": "z"}]  # fmt: skip
+    system = Predictions(str(write_jsonl(tmp_path / "p.jsonl", rows)))
+    system.align(["1", "2", "3"])
+    outputs = list(system.generate(Examples.of(examples_for(["1", "2", "3"]))))
+    assert [output.contexts for output in outputs] == [(Context(None, "d1"),), (Context("a"),), None]
+    assert outputs[1].error == "the output is null"

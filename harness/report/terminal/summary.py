@@ -115,7 +115,11 @@ def _count(run: RunResult) -> str:
     if not run.manifest:  # not of a folder
         return f"{run.table.num_rows} examples"
     repeats = run.manifest["system"]["repeats"]
-    return f"{run.manifest['dataset']['examples']} examples" + (f", {repeats} outputs each" if repeats > 1 else "")
+    examples = run.manifest["dataset"]["examples"]
+    if repeats == 1:
+        return f"{examples} examples"
+    most = "" if run.columns("id").num_rows == repeats * examples else "up to "
+    return f"{examples} examples, {most}{repeats} outputs each"
 
 
 def _stopped(stop: Mapping[str, Any]) -> str:
