@@ -10,7 +10,8 @@ A query without a judgement is left out, as trec_eval does; a judged one for whi
 
 >>> retrieval = Retrieval(["nDCG@10", "RR", "R@10"])
 >>> contexts = Contexts.of([[{"id": "d1", "score": 0.2}, {"id": "d7", "score": 0.9}, {"id": "d3", "score": 0.4}]])
->>> rows = retrieval.statistics(Batch([""], [], passages={"contexts": contexts, "relevant": Contexts.of_grades([["d3"]])}))
+>>> passages = {"contexts": contexts, "relevant": Contexts.of_grades([["d3"]])}
+>>> rows = retrieval.statistics(Batch([""], [], passages=passages))
 >>> retrieval.score_names, retrieval.score(rows.sum(0)).round(4).tolist()
 (('ndcg_10', 'mrr', 'recall_10'), [0.6309, 0.5, 1.0])
 """
@@ -23,7 +24,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.inputs import files
 from harness.metrics.means import means
 from harness.metrics.measures import Measure, Ranked
 from harness.types import Array, Batch, Contexts, HarnessError, Metric, Texts, check_choice
@@ -97,14 +97,12 @@ def ranked(contexts: Contexts, relevant: Contexts) -> Ranked:
 
 def _check_ids(contexts: Contexts, relevant: Contexts) -> None:
     """Refuses contexts that no judgement can be of."""
-    nameless = ~contexts.ids.present
-    judged = np.repeat(relevant.lengths > 0, contexts.lengths)
-    if (nameless & judged).any():
-        place = int(np.flatnonzero(nameless & judged)[0])
-        text, wanted = contexts.texts[place] or "", relevant.ids[0]
+    nameless = ~contexts.ids.present & np.repeat(relevant.lengths > 0, contexts.lengths)
+    if nameless.any():
+        first = contexts.texts[int(nameless.argmax())] or ""
         raise HarnessError(
-            f"{int((nameless & judged).sum())} of {len(nameless)} contexts have no id (the first is {text[:40]!r}), and "
-            f"'relevant' names ids ({files.some([str(wanted)])}); expected contexts as {{\"id\": …, \"text\": …}}"
+            f"{int(nameless.sum())} of {len(nameless)} contexts have no id (the first is {first[:40]!r}), and 'relevant' "
+            f'names ids ({relevant.ids[0]!r} is the first); expected contexts as {{"id": …, "text": …}}'
         )
 
 

@@ -81,7 +81,9 @@ def test_another_least_grade(qrels: Qrels, run: Run, least: int) -> None:
         assert row[:-1] == pytest.approx([peer[name] for name in names.values()], abs=1e-12)
 
 
-OURS = [ir_measures.parse_measure(name) for name in ("nDCG@3", "P@3", "R@3", "RR", "AP", "Success@3", "Rprec", "AP(rel=2)")]
+OURS = [
+    ir_measures.parse_measure(name) for name in ("nDCG@3", "P@3", "R@3", "RR", "AP", "Success@3", "Rprec", "AP(rel=2)")
+]
 
 
 @given(QRELS, RUNS)
@@ -98,7 +100,9 @@ def test_judged(qrels: Qrels, run: Run) -> None:
     """As many of the first three as have any grade. (ir_measures breaks ties the other way.)"""
     computed = rows(Retrieval(["Judged@3", "Judged"]), qrels, run)
     for query, row in zip(qrels, computed, strict=True):
-        order = sorted(run.get(query, {}).items(), key=lambda pair: (np.float32(pair[1]), pair[0].encode()), reverse=True)
+        order = sorted(
+            run.get(query, {}).items(), key=lambda pair: (np.float32(pair[1]), pair[0].encode()), reverse=True
+        )
         for value, first in ((row[0], order[:3]), (row[1], order)):
             judged = [id_ in qrels[query] for id_, _ in first]
             assert value == (sum(judged) / len(judged) if judged else 0)
@@ -129,7 +133,9 @@ def test_an_id_retrieved_twice_stands_where_it_is_best(found: list[tuple[str, fl
         best[id_] = max(score, best.get(id_, -np.inf))
     metric = Retrieval(list(BY_TREC_EVAL))
     contexts = Contexts.of([[{"id": id_, "score": score} for id_, score in found]])
-    (row,) = metric.statistics(Batch([""], [], passages={"contexts": contexts, "relevant": Contexts.of_grades([judged])}))
+    (row,) = metric.statistics(
+        Batch([""], [], passages={"contexts": contexts, "relevant": Contexts.of_grades([judged])})
+    )
     peer = expected({"q": judged}, {"q": best})["q"]
     assert row[:-1] == pytest.approx([peer[name] for name in BY_TREC_EVAL.values()], abs=1e-12)
 
@@ -156,7 +162,9 @@ def evaluated(**options: Any) -> harness.RunResult:
 def test_in_python() -> None:
     run = evaluated(resamples=200)
     assert list(run.scores) == ["ndcg_10", "recall_10", "precision_10", "mrr", "map", "success_10"]
-    assert run.scores["mrr"].estimate == pytest.approx((1 / 2 + 1 + 0) / 3)  # nothing retrieved: 0; not judged: left out
+    assert run.scores["mrr"].estimate == pytest.approx(
+        (1 / 2 + 1 + 0) / 3
+    )  # nothing retrieved: 0; not judged: left out
     assert run.scores["recall_10"].estimate == pytest.approx((1 + 1 / 2 + 0) / 3)
     assert run.examples["mrr"].tolist()[:3] == [0.5, 1, 0]
     assert np.isnan(run.examples["mrr"].tolist()[3])
@@ -174,14 +182,20 @@ def test_measures_that_the_interface_names() -> None:
 
 
 def test_contexts_without_ids() -> None:
-    with pytest.raises(HarnessError, match="1 of 1 contexts have no id .the first is 'a text'., and 'relevant' names ids"):
+    with pytest.raises(
+        HarnessError, match="1 of 1 contexts have no id .the first is 'a text'., and 'relevant' names ids"
+    ):
         harness.evaluate([""], [[]], "retrieval", contexts=[["a text"]], relevant=[["d1"]])
 
 
 def test_no_judgement_at_all() -> None:
-    with pytest.raises(HarnessError, match="retrieval reads the field 'relevant', which neither .* have; found: contexts"):
+    with pytest.raises(
+        HarnessError, match="retrieval reads the field 'relevant', which neither .* have; found: contexts"
+    ):
         harness.evaluate([""], [[]], "retrieval", contexts=[[{"id": "d1"}]])
-    with pytest.raises(HarnessError, match="retrieval reads the field 'contexts', which neither .* have; found: relevant"):
+    with pytest.raises(
+        HarnessError, match="retrieval reads the field 'contexts', which neither .* have; found: relevant"
+    ):
         harness.evaluate([""], [[]], "retrieval", relevant=[["d1"]])
 
 
