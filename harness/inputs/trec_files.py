@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +54,10 @@ class Format:
         return value
 
 
+Line = tuple[str, str, str, float]
+"""(place, query, document, number)."""
+Columns = tuple[Texts, Texts, Array]
+"""(queries, documents, numbers)."""
 QRELS = Format(("query", "iteration", "document", "grade"), "grade", whole=True)
 RUN = Format(("query", "Q0", "document", "rank", "score", "tag"), "score", whole=False)
 
@@ -106,17 +109,30 @@ class Table:
 
 def read_table(path: str | Path, layout: Format, expected: str) -> Table:
     """What a file says, each document once for a query."""
-    from harness.inputs.text_sets import first_repeated
-
     file = files.existing(path, expected)
     columns = list(_columns(file, layout))
     if not columns:
         raise HarnessError(f"{file} is empty; expected {expected}: lines of {layout.expected} fields")
     queries, documents = (Texts.joined(parts) for parts in zip(*(part[:2] for part in columns), strict=True))
     table = Table.of(queries, documents, np.concatenate([part[2] for part in columns]))
-    if first_repeated(*table.documents.utf8, table.starts) >= 0:
-        _explain(file, layout)
-    return table
+    return unique(table, _lines(file, layout, files.raw_lines(file)))
+
+
+def unique(table: Table, lines: Iterator[Line]) -> Table:
+    """The table, if it names each document once for a query; `lines`: what it was made of, for the message."""
+    from harness.inputs.text_sets import first_repeated
+
+    if first_repeated(*table.documents.utf8, table.starts) < 0:
+        return table
+    places: dict[tuple[str, str], str] = {}
+    for place, query, document, _ in lines:
+        if (query, document) in places:
+            raise HarnessError(
+                f"{place} has the document {document!r} for the query {query!r}, which {places[query, document]} has; "
+                "expected it once"
+            )
+        places[query, document] = place
+    raise AssertionError("lines that changed while they were read")
 
 
 def _falling(texts: Texts) -> Places:
@@ -131,24 +147,7 @@ def _falling(texts: Texts) -> Places:
     return places
 
 
-def _explain(path: Path, layout: Format) -> NoReturn:
-    """Says where a document is named a second time for a query."""
-    places: dict[tuple[str, str], str] = {}
-    for place, query, document, _ in _lines(path, layout, files.raw_lines(path)):
-        if (query, document) in places:
-            raise HarnessError(
-                f"{place} has the document {document!r} for the query {query!r}, which {places[query, document]} has; "
-                "expected it once"
-            )
-        places[query, document] = place
-    raise AssertionError(f"{path} changed while it was read")
-
-
 # ---------------------------------------------------------------- lines
-
-
-Columns = tuple[Texts, Texts, Array]
-"""(queries, documents, numbers)."""
 
 
 def _columns(path: Path, layout: Format) -> Iterator[Columns]:
@@ -164,8 +163,8 @@ def _columns(path: Path, layout: Format) -> Iterator[Columns]:
         number += newlines(piece)
 
 
-def _lines(path: Path, layout: Format, lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[str, str, str, float]]:
-    """(place, query, document, number) of each line that has any fields."""
+def _lines(path: Path, layout: Format, lines: Iterator[tuple[int, bytes]]) -> Iterator[Line]:
+    """Each line that has any fields."""
     query, document, number = (layout.fields.index(name) for name in ("query", "document", layout.number))
     for line, raw in lines:
         place = f"{path} line {line}"

@@ -101,8 +101,8 @@ def _check_ids(contexts: Contexts, relevant: Contexts) -> None:
     if nameless.any():
         first = contexts.texts[int(nameless.argmax())] or ""
         raise HarnessError(
-            f"{int(nameless.sum())} of {len(nameless)} contexts have no id (the first is {first[:40]!r}), and 'relevant' "
-            f'names ids ({relevant.ids[0]!r} is the first); expected contexts as {{"id": …, "text": …}}'
+            f"{int(nameless.sum())} of {len(nameless)} contexts have no id (the first is {first[:40]!r}), and "
+            f'\'relevant\' names ids ({relevant.ids[0]!r} is the first); expected contexts as {{"id": …, "text": …}}'
         )
 
 

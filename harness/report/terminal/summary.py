@@ -82,7 +82,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     if run.stopped:
         labelled(out, "stopped", _stopped(run.stopped))
     if run.health:
-        labelled(out, "outputs", _health(run.health))
+        if texts := _health(run.health):
+            labelled(out, "outputs", texts)
         for warning in run.health["warnings"]:
             labelled(out, "warning", warning, "yellow")
     if run.path is not None:
