@@ -66,8 +66,8 @@ def written(qrels: Path, content: str) -> str:
 
 
 def test_judgements_alone(qrels: Path) -> None:
-    found = examples(TrecDataset(str(qrels)))
-    assert [(e.id, e.source, e.references, e.relevant) for e in found] == [
+    queries = examples(TrecDataset(str(qrels)))
+    assert [(e.id, e.source, e.references, e.relevant) for e in queries] == [
         ("301", None, (), {"FT-1": 1, "FT-2": 0}),
         ("302", None, (), {"FT-1": 2}),
         ("303", None, (), {"FT-9": -1}),
@@ -76,28 +76,28 @@ def test_judgements_alone(qrels: Path) -> None:
 
 
 def test_topics_in_markup(qrels: Path) -> None:
-    found = examples(TrecDataset(str(qrels), written(qrels, MARKED)))
-    assert [(e.id, e.source) for e in found] == [
+    queries = examples(TrecDataset(str(qrels), written(qrels, MARKED)))
+    assert [(e.id, e.source) for e in queries] == [
         ("302", "Poliomyelitis & Post-Polio"),
         ("301", "International Organized Crime"),
         ("303", "Hubble"),
         ("304", "Not judged"),
     ]
-    assert found[0].metadata == {
+    assert queries[0].metadata == {
         "description": "Is the disease of polio under control?",
         "narrative": "Relevant documents say so.",
     }
-    assert [e.relevant for e in found] == [{"FT-1": 2}, {"FT-1": 1, "FT-2": 0}, {"FT-9": -1}, None]
+    assert [e.relevant for e in queries] == [{"FT-1": 2}, {"FT-1": 1, "FT-2": 0}, {"FT-9": -1}, None]
 
 
 def test_topics_with_attributes(qrels: Path) -> None:
-    found = examples(TrecDataset(str(qrels), written(qrels, COVID), cluster=None))
-    assert [(e.id, e.source) for e in found] == [
+    queries = examples(TrecDataset(str(qrels), written(qrels, COVID), cluster=None))
+    assert [(e.id, e.source) for e in queries] == [
         ("301", "coronavirus origin"),
         ("302", "weather"),
         ("303", "heat"),
     ]
-    assert found[0].metadata == {"question": "what is the origin?"}
+    assert queries[0].metadata == {"question": "what is the origin?"}
 
 
 def test_topics_by_line(qrels: Path) -> None:

@@ -126,13 +126,13 @@ def test_contexts_without_scores_are_in_their_order(ids: list[str], qrels: Qrels
 
 
 @given(st.lists(st.tuples(IDS, SCORES), max_size=8), QRELS)
-def test_an_id_retrieved_twice_stands_where_it_is_best(found: list[tuple[str, float]], qrels: Qrels) -> None:
+def test_an_id_retrieved_twice_stands_where_it_is_best(retrieved: list[tuple[str, float]], qrels: Qrels) -> None:
     judged = next(iter(qrels.values()))
     best: dict[str, float] = {}
-    for id_, score in found:
+    for id_, score in retrieved:
         best[id_] = max(score, best.get(id_, -np.inf))
     metric = Retrieval(list(BY_TREC_EVAL))
-    contexts = Contexts.of([[{"id": id_, "score": score} for id_, score in found]])
+    contexts = Contexts.of([[{"id": id_, "score": score} for id_, score in retrieved]])
     (row,) = metric.statistics(
         Batch([""], [], passages={"contexts": contexts, "relevant": Contexts.of_grades([judged])})
     )

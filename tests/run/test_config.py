@@ -24,6 +24,9 @@ CHOICES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / gro
 NEEDED = {  # what the user must give (`???`), by choice
     "file": {"path": "dev.jsonl"},
     "rag": {"path": "dev.jsonl"},
+    "beir": {"path": "scifact"},
+    "trec": {"qrels": "qrels.txt", "path": "bm25.run"},
+    "column": {"column.field": "adequacy"},
     "text": {"references": ["ref.txt"]},
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
     "mlflow": {"path": "support_qa", "model": "models:/summarizer/3"},
