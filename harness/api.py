@@ -20,7 +20,7 @@ from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.winner import Best
-from harness.types import Comparisons, Progress, RunRecord, RunResult
+from harness.types import Comparisons, Contexts, Progress, RunRecord, RunResult
 
 
 def evaluate(
@@ -54,7 +54,7 @@ def evaluate(
 
 
 def _listed(column: Any) -> Any:
-    return column if column is None or isinstance(column, str) else list(column)
+    return column if column is None or isinstance(column, str | Contexts) else list(column)
 
 
 def load_run(path: str | Path | RunRecord, trust: Trusted = False) -> RunResult:

@@ -36,7 +36,7 @@ from harness.types import ABSENT, PASSAGES, Contexts, Examples, TextLists, Texts
 
 Hashes = NDArray[np.uint64]
 """(n, 2): 128 bits for each row, zeros where there is no value."""
-TEXT, OTHER, LIST, ITEM, ROW = "text", "json", "list", "item", "row"
+TEXT, OTHER, NUMBER, LIST, ITEM, ROW = "text", "json", "number", "list", "item", "row"
 """Kinds of what is hashed: a number and a text that looks like it differ."""
 FEW, SHORT = 2**22, 2**13
 """Bytes of all texts so far and of the longest, up to which NumPy is done before Numba is loaded."""
@@ -78,12 +78,10 @@ def hashed_contexts(contexts: Contexts | None, name: str) -> Hashes | None:
     """Of a column of lists of contexts, zeros where there is no list; None where there is no column."""
     if contexts is None:
         return None
-    scores = [None if value != value else repr(value) for value in contexts.scores.tolist()]
-    items = hashed_rows(
-        hashed(contexts.ids, f"{name}.id"),
-        hashed(contexts.texts, f"{name}.text"),
-        hashed(Texts.of(scores), f"{name}.score", OTHER),
-    )
+    numbers = np.ascontiguousarray(contexts.scores + 0.0)  # no number is -0.0
+    scores = _siphash(numbers.view(np.uint8), np.arange(len(numbers) + 1) * 8, NUMBER, f"{name}.score")
+    scores[np.isnan(numbers)] = 0
+    items = hashed_rows(hashed(contexts.ids, f"{name}.id"), hashed(contexts.texts, f"{name}.text"), scores)
     lists = _siphash(items.reshape(-1).view(np.uint8), contexts.starts * 16, LIST, name)
     return lists * contexts.given[:, None]
 

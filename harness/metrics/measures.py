@@ -49,7 +49,7 @@ class Ranked:
     """Judged documents and where they stand."""
 
     query: Integers
-    """(j,) which query each was judged for, from 0."""
+    """(j,) which query each was judged for, from 0, one after the other."""
     grades: Array
     """(j,)"""
     ranks: Integers
@@ -66,10 +66,10 @@ class Ranked:
         chosen = (self.ranks > 0) & (self.grades >= least)
         return chosen if cutoff is None else chosen & (self.ranks <= cutoff)
 
-    def numbered(self, chosen: NDArray[np.bool_], key: NDArray[np.floating] | Integers) -> Integers:
-        """Of those chosen, in their order, which one each is of its query when they are sorted by the key, from 1."""
+    def numbered(self, chosen: NDArray[np.bool_], order: Integers) -> Integers:
+        """Of those chosen, in their order, which one each is of its query, from 1; `order`: the chosen from the first
+        to the last of a query, one query after the other."""
         query = self.query[chosen]
-        order = np.lexsort((key[chosen], query))
         starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(self.depths)))])
         numbers = np.empty(len(query), np.int64)
         numbers[order] = np.arange(1, len(query) + 1) - starts[query[order]]
@@ -141,7 +141,7 @@ def _ndcg(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
     gains = ranked.grades > 0
     hits = gains & ranked.among_first(-np.inf, cutoff)
     gained = ranked.count(hits, ranked.grades[hits] / np.log2(ranked.ranks[hits] + 1))
-    ideal = ranked.numbered(gains, -ranked.grades)
+    ideal = ranked.numbered(gains, np.lexsort((-ranked.grades[gains], ranked.query[gains])))
     discounted = np.where(ideal <= (cutoff or np.inf), ranked.grades[gains] / np.log2(ideal + 1), 0.0)
     return _ratio(gained, ranked.count(gains, discounted))
 
@@ -156,14 +156,18 @@ def _recall(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
 
 
 def _reciprocal(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
-    hits, first = ranked.among_first(rel, cutoff), np.full(len(ranked.depths), np.inf)
-    np.minimum.at(first, ranked.query[hits], ranked.ranks[hits])
-    return np.asarray(1 / first)
+    hits, reciprocal = ranked.among_first(rel, cutoff), np.zeros(len(ranked.depths))
+    query = ranked.query[hits]
+    if len(query):
+        starts = np.flatnonzero(np.diff(query, prepend=-1))
+        reciprocal[query[starts]] = 1 / np.minimum.reduceat(ranked.ranks[hits], starts)
+    return reciprocal
 
 
 def _average_precision(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
     hits = ranked.among_first(rel, cutoff)
-    precision = ranked.numbered(hits, ranked.ranks) / ranked.ranks[hits]
+    by_query_and_rank = ranked.query[hits] * (ranked.ranks.max(initial=0) + 1) + ranked.ranks[hits]
+    precision = ranked.numbered(hits, np.argsort(by_query_and_rank, kind="stable")) / ranked.ranks[hits]
     return _ratio(ranked.count(hits, precision), ranked.count(ranked.grades >= rel))
 
 
