@@ -26,6 +26,7 @@ import yaml
 from harness.inputs import plugins
 from harness.inputs.functions import kind
 from harness.masking import masked
+from harness.metrics.named import dressed
 from harness.types import HarnessError, Metric
 
 log = logging.getLogger(__name__)
@@ -80,17 +81,18 @@ class Trust:
         for metric in self.metrics:
             if metric.name == name:
                 return metric
-        target, options = stored["_target_"], stored["options"]
+        target, options = stored["_target_"], {k: v for k, v in stored["options"].items() if k != "view"}
+        view = stored["options"].get("view")
         scorer = _own(target, options, stored["columns"], f"metrics.{name}") if target in METRICS else None
         full = scorer is None or scorer.aligns < type(scorer).aligns  # whose model the folder names
         strangers = self.strangers({**options, "_target_": target}) if full else []
         if not full or (strangers and not self.everything):
-            return scorer
+            return None if scorer is None else dressed(name, scorer, view)
         self.announce(strangers)
         built = plugins.build(target, options, f"metrics.{name}")
         if not isinstance(built, Metric):
             raise HarnessError(f"metrics.{name}._target_={target} makes {kind(built)}; expected a harness.Metric")
-        return built
+        return dressed(name, built, view)
 
     def announce(self, strangers: Sequence[str]) -> None:
         """Shows what runs because the folder was trusted, before it does, each once."""
@@ -109,7 +111,7 @@ class Trust:
             names, known = own_class.plain, [{p.name: p.default for p in parameters}, *self._named(target)]
         else:
             names, known = (), [*([{}] if "_target_" in given else []), *self._named(target)]
-        theirs = {k: v for k, v in spec.items() if k not in ("_target_", *given)}
+        theirs = {k: v for k, v in spec.items() if k not in ("_target_", "view", *given)}  # a view names texts only
         naming = {k: v for k, v in theirs.items() if (_is_path(v) if k in names else not _names_nothing(v))}
         unknown = [{k: v for k, v in naming.items() if there.get(k, MISSING) != v} for there in known]
         if not unknown:

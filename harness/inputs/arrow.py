@@ -100,14 +100,14 @@ def counts(array: NDArray[Any]) -> pa.Array:
 
 
 def number_lists(lists: Lists) -> pa.Array:
-    """A column of lists of whole numbers.
+    """A column of lists of numbers.
 
     >>> number_lists(Lists.of([[3, 4], []])).to_pylist()
     [[3, 4], []]
     """
     buffers = [None, pa.py_buffer(np.ascontiguousarray(lists.starts))]
     items = numbers(lists.values)
-    return pa.Array.from_buffers(pa.large_list(pa.int64()), len(lists), buffers, children=[items])
+    return pa.Array.from_buffers(pa.large_list(items.type), len(lists), buffers, children=[items])
 
 
 def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
@@ -202,14 +202,17 @@ def floats(column: pa.ChunkedArray) -> Array:
 
 
 def lists(column: pa.ChunkedArray) -> Lists:
-    """Of a column of lists of int64, without nulls."""
+    """Of a column of lists of int64, without nulls, or of float64."""
     array = column.combine_chunks()
+    if array.type == pa.large_list(pa.float64()) and not array.null_count:
+        begins = starts(array)
+        return Lists(floats(pa.chunked_array([array.values]))[begins[0] : begins[-1]], begins - begins[0])
     if array.type != pa.large_list(pa.int64()) or array.null_count or array.values.null_count:
-        raise ValueError(f"{array.type} for lists of whole numbers")
-    starts = np.frombuffer(array.offsets.buffers()[1], np.int64, len(array) + 1, array.offsets.offset * 8)
+        raise ValueError(f"{array.type} for lists of numbers")
+    begins = np.frombuffer(array.offsets.buffers()[1], np.int64, len(array) + 1, array.offsets.offset * 8)
     items = array.values
     whole = np.frombuffer(items.buffers()[1] or b"", np.int64, len(items), items.offset * 8)
-    return Lists(whole[starts[0] : starts[-1]].copy(), starts - starts[0])
+    return Lists(whole[begins[0] : begins[-1]].copy(), begins - begins[0])
 
 
 def _offsets(lengths: NDArray[np.int64], wide: bool) -> pa.Buffer:

@@ -109,9 +109,10 @@ def _readable(hint: Any) -> str:
 def source(part: object) -> str:
     """What identifies the code of a part: the name of its class and, for one of the user's own, the text of the module
     that it is in, and of those of its bases."""
-    kind = type(part)
+    kind, inner = type(part), getattr(part, "inner", None)
     own = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in _KNOWN]
-    return "\n".join([f"{kind.__module__}.{kind.__qualname__}", *dict.fromkeys(map(_text, own))])
+    whole = [f"{kind.__module__}.{kind.__qualname__}", *dict.fromkeys(map(_text, own))]
+    return "\n".join(whole if inner is None else [*whole, source(inner)])
 
 
 _KNOWN = frozenset({"harness", *sys.stdlib_module_names}) - {"__main__"}

@@ -50,6 +50,8 @@ class BertScore(Metric):
     version = 2
     reads = ("outputs", "references")
     averaged = True
+    windowed = False
+    """True where a text that is longer than the encoder's window is looked at in windows, and not cut."""
     plain = (
         "layer", "all_layers", "idf", "references", "max_length", "batch_tokens", "device", "dtype",
     )  # fmt: skip
@@ -78,6 +80,7 @@ class BertScore(Metric):
             check_least(f"metrics.bertscore.{option}", value)
         self.layer, self.all_layers, self.idf, self.rescale = layer, all_layers, idf, rescale
         self.references, self.max_length, self.batch_tokens = references, max_length, batch_tokens
+        self.fits = idf
         self.pretrained = Pretrained(
             model,
             "metrics.bertscore.model",
@@ -165,7 +168,7 @@ class BertScore(Metric):
             "idf": "yes" if self.idf else "no",
             "rescale": "no" if baseline is None else digest(baseline.tolist())[:8],
             "refs": REFERENCES[self.references],
-            "max": str(self.max_length or "model"),
+            "max": str(self.max_length or "model") + ("-windows" if self.windowed else ""),
             "dtype": self.pretrained.dtype,
         }
 
@@ -177,7 +180,7 @@ class BertScore(Metric):
     @cached_property
     def _encoder(self) -> Encoder:
         layer = None if self.all_layers else self._layer
-        return Encoder(self.pretrained, layer, self.max_length, self.batch_tokens)
+        return Encoder(self.pretrained, layer, self.max_length, self.batch_tokens, self.windowed)
 
     def fit(self, references: Sequence[Sequence[str]]) -> BertScore:
         """With `idf`, the weights of tokens: how rare they are in the references of the data set."""
@@ -187,6 +190,12 @@ class BertScore(Metric):
         fitted._weights = Idf(self._encoder, list(chain.from_iterable(references)))
         fitted.context = fitted._weights.key
         return fitted
+
+    def in_windows(self) -> BertScore:
+        whole = copy(self)
+        whole.windowed = True
+        whole.__dict__.pop("_encoder", None)
+        return whole
 
     def _check_fitted(self) -> None:
         if self.idf and self._weights is None:
@@ -207,7 +216,7 @@ class BertScore(Metric):
                 rows[i, -2] = max(match[-1] for match in matches)
                 cut += int(rows[i, -2])
             self.advance(len(chunk))
-        if cut:
+        if cut and not self.windowed:
             log.warning(
                 "bertscore: %d of %d examples are longer than %d tokens and were cut; in examples.parquet their "
                 "bertscore.truncated is 1", cut, len(outputs), self._encoder.max_length,
@@ -217,7 +226,8 @@ class BertScore(Metric):
     def _matched(self, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], Array]:
         """Of each output and reference the triples of all layers and whether a text was cut, from the store if kept."""
         source, store = self.pretrained, self.arrays
-        own = [self.name, self.version, source.fingerprint, self._layer, self.all_layers, source.dtype, self.max_length]
+        own: list[Any] = [self.name, self.version, source.fingerprint, self._layer, self.all_layers, source.dtype]
+        own += [self.max_length, "windows"] if self.windowed else [self.max_length]
         keys = {pair: digest([*own, self.context, pair]) for pair in pairs} if store is not None else {}
         kept = store.get(list(keys.values())) if store is not None else {}
         known = {pair: np.frombuffer(kept[key]) for pair, key in keys.items() if key in kept}

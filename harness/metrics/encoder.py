@@ -25,6 +25,8 @@ from harness.types import Arrays, HarnessError
 
 STACKS = ("encoder.layer", "encoder.block", "encoder.layers", "transformer.layer", "layers", "layer", "block", "h")
 """Where models keep their layers."""
+SPECIAL = 8
+"""Tokens that a text has beside those of its characters, at most."""
 ROWS = 64
 """Tokens that a batch has at least: a product of very few rows is computed in another order."""
 
@@ -38,16 +40,21 @@ class Encoded:
     vectors: NDArray[np.float32]
     """(tokens, d), or (layers, tokens, d)."""
     cut: bool
-    """Whether the text was longer than the model can take."""
+    """Whether the text was longer than the model can take: it was cut, or encoded in windows."""
 
 
 class Encoder:
     def __init__(
-        self, pretrained: Pretrained, layer: int | None, max_length: int | None = None, batch_tokens: int = 4096
+        self,
+        pretrained: Pretrained,
+        layer: int | None,
+        max_length: int | None = None,
+        batch_tokens: int = 4096,
+        windowed: bool = False,
     ) -> None:
-        """`layer`: None for all."""
+        """`layer`: None for all. `windowed`: a text that is too long is encoded a window at a time, not cut."""
         self.pretrained, self.layer, self.batch_tokens = pretrained, layer, batch_tokens
-        self._wanted = max_length
+        self._wanted, self.windowed = max_length, windowed
 
     # ------------------------------------------------------------ tokens
 
@@ -82,6 +89,18 @@ class Encoder:
             tokens.append((list(ids), cut))
         return tokens
 
+    def windows(self, texts: Sequence[str]) -> list[list[str]]:
+        """Each text in parts that need not be cut, halved at the white space next to the middle as often as needed."""
+        parts = [[text] for text in texts]
+        while True:
+            flat = list(
+                dict.fromkeys(part for text in parts for part in text if len(part.encode()) + SPECIAL > self.max_length)
+            )
+            long = {part for part, (_, cut) in zip(flat, self.tokens(flat), strict=True) if cut and len(part) > 1}
+            if not long:
+                return parts
+            parts = [[half for part in text for half in (_halved(part) if part in long else (part,))] for text in parts]
+
     # ------------------------------------------------------------ vectors
 
     @cached_property
@@ -115,6 +134,13 @@ class Encoder:
     def encode(self, texts: Sequence[str], store: Arrays | None = None) -> dict[str, Encoded]:
         """Each distinct text once, from the store where it is there."""
         distinct = list(dict.fromkeys(texts))
+        if not self.windowed:
+            return self._encode(distinct, store)
+        parts = dict(zip(distinct, self.windows(distinct), strict=True))
+        encoded = self._encode(list(dict.fromkeys(chain.from_iterable(parts.values()))), store)
+        return {text: _together([encoded[part] for part in windows]) for text, windows in parts.items()}
+
+    def _encode(self, distinct: Sequence[str], store: Arrays | None) -> dict[str, Encoded]:
         keys = {text: self._key(text) for text in distinct} if store is not None and self.layer is not None else {}
         kept = store.get(list(keys.values())) if store is not None and keys else {}
         encoded = {text: _unpacked(kept[key]) for text, key in keys.items() if key in kept}
@@ -164,6 +190,28 @@ class Encoder:
                 cut,
             )
         return encoded
+
+
+def _halved(text: str) -> tuple[str, str]:
+    """
+    >>> _halved("a few words more"), _halved("oneword")
+    (('a few', 'words more'), ('one', 'word'))
+    """
+    middle = len(text) // 2
+    before, after = text.rfind(" ", 1, middle + 1), text.find(" ", middle, len(text) - 1)
+    near = [place for place in (before, after) if place > 0]
+    if not near:
+        return text[:middle], text[middle:]
+    place = min(near, key=lambda place: abs(place - middle))
+    return text[:place], text[place + 1 :]
+
+
+def _together(windows: Sequence[Encoded]) -> Encoded:
+    """A text from its windows."""
+    if len(windows) == 1:
+        return windows[0]
+    ids, special = (np.concatenate([getattr(part, name) for part in windows]) for name in ("ids", "special"))
+    return Encoded(ids, special, np.concatenate([part.vectors for part in windows], axis=-2), True)
 
 
 def _packed(text: Encoded) -> bytes:

@@ -58,8 +58,11 @@ class MoverScore(Metric):
     title = "MoverScore"
     reads = ("outputs", "references")
     averaged = True
-    columns, counted = ("moverscore", "count"), ("count",)
-    score_names = ("moverscore",)
+    windowed = False
+    """True where a text that is longer than the encoder's window is looked at in windows, and not cut."""
+    columns: tuple[str, ...] = ("moverscore", "count")
+    counted = ("count",)
+    score_names: tuple[str, ...] = ("moverscore",)
     plain = (
         "layers", "n_gram", "idf", "remove_subwords", "references", "compat", "max_length", "batch_tokens", "device",
         "dtype",
@@ -92,7 +95,7 @@ class MoverScore(Metric):
             if choice not in choices:
                 raise HarnessError(f"metrics.moverscore.{option}={choice}; expected {' or '.join(choices)}")
         self.layers, self.n_gram, self.idf, self.compat = layers, n_gram, idf, compat
-        self.at_once = idf
+        self.at_once = self.fits = idf
         self.stop_words, self.remove_subwords, self.references = stop_words, remove_subwords, references
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.pretrained = Pretrained(
@@ -122,7 +125,7 @@ class MoverScore(Metric):
     @cached_property
     def _encoder(self) -> Encoder:
         layer = self._depth if self._layers == 1 else None
-        return Encoder(self.pretrained, layer, self.max_length, self.batch_tokens)
+        return Encoder(self.pretrained, layer, self.max_length, self.batch_tokens, self.windowed)
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
@@ -140,7 +143,7 @@ class MoverScore(Metric):
             "stop": digest(sorted(self._stop_words))[:8] if self._stop_words else "no",
             "subwords": "first" if self.remove_subwords else "all",
             "refs": self.references,
-            "max": str(self.max_length or "model"),
+            "max": str(self.max_length or "model") + ("-windows" if self.windowed else ""),
             "dtype": self.pretrained.dtype,
             "compat": self.compat,
         }
@@ -166,13 +169,20 @@ class MoverScore(Metric):
 
     # ------------------------------------------------------------ rows
 
+    def in_windows(self) -> MoverScore:
+        whole = copy(self)
+        whole.windowed = True
+        whole.columns, whole.score_names = ("moverscore", "truncated", "count"), ("moverscore", "moverscore.truncated")
+        whole.__dict__.pop("_encoder", None)
+        return whole
+
     def statistics(self, batch: Batch) -> Array:
         encoder = self._encoder
         if self.idf and self._corpus is None:
             return self.fit(batch.references).statistics(batch)
         outputs, references = list(batch.outputs), list(batch.references)
         ours, theirs = (Idf(encoder, texts) if self.idf else None for texts in (outputs, self._corpus or []))
-        rows = np.ones((len(outputs), 2))
+        rows = np.ones((len(outputs), len(self.columns)))
         cut = 0
         for chunk in chunks(outputs, references, CHUNK_TOKENS):
             encoded = encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
@@ -181,11 +191,12 @@ class MoverScore(Metric):
                 moved = self._grams(output, ours)
                 each = [self._score(self._grams(reference, theirs), moved) for reference in refs]
                 rows[i, 0] = np.max(each) if self.references == "best" else np.mean(each)
-                cut += output.cut or any(reference.cut for reference in refs)
+                rows[i, 1:-1] = longer = output.cut or any(reference.cut for reference in refs)
+                cut += longer
             self.advance(len(chunk))
         unknown = np.isnan(rows[:, 0])
         rows[unknown] = np.nan
-        if cut:
+        if cut and not self.windowed:
             log.warning(
                 "moverscore: %d of %d examples are longer than %d tokens and were cut",
                 cut, len(outputs), encoder.max_length,

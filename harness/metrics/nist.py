@@ -40,6 +40,7 @@ class Nist(Metric):
     digits = 2
     reads = ("outputs", "references")
     threads = True
+    fits = True
     plain = ("tokenize", "max_order", "lowercase")
 
     def __init__(self, tokenize: str = "13a", max_order: int = 5, lowercase: bool = True) -> None:

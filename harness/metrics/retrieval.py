@@ -35,7 +35,7 @@ STANDARD = ("nDCG@10", "R@10", "P@10", "RR", "AP", "Success@10")
 
 class Retrieval(Metric):
     name = "retrieval"
-    reads = needs_fields = ("contexts", "relevant")
+    reads = needs = ("contexts", "relevant")
     threads = True
     needs_references = False
     averaged = True

@@ -16,13 +16,15 @@ import yaml
 from harness.inputs import plugins
 from harness.inputs.files import digest
 from harness.masking import NOWHERE, Origins, keyed
+from harness.metrics.named import dressed
 from harness.types import HarnessError, Metric, nearest
 from harness.types.settings import deciding
 
 UNKEYED = deciding("place", "manner")
 """Parts of the config that do not change what is computed."""
 Choice = str | Mapping[str, Any] | Metric
-"""A metric as Python code names it: by name, `{name: options}`, or as an object with the Metric seam."""
+"""A metric as Python code names it: by name, `{name: options}`, `{own_name: {"_target_": …, options}}`, or as an object
+with the Metric seam."""
 
 
 def conf_dir() -> Path:
@@ -72,16 +74,25 @@ def chosen_metrics(choices: Sequence[Choice] | Choice) -> dict[str, Metric]:
             continue
         specs = metric_specs(choice) if isinstance(choice, str) else _with_options(choice)
         for name, spec in specs.items():
-            options = {k: v for k, v in spec.items() if k != "_target_"}
-            metrics[name] = plugins.build(spec["_target_"], options, f"metrics.{name}")
+            metrics[name] = build_metric(name, spec)
     if not metrics:
         raise HarnessError("metrics is empty; expected at least one metric")
     return metrics
 
 
+def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:
+    """The metric of a config's `{_target_, options, view}`, under the name that it has there."""
+    options = {k: v for k, v in spec.items() if k not in ("_target_", "view")}
+    metric = plugins.build(spec["_target_"], options, f"metrics.{name}", shared=("view",))
+    return dressed(name, metric, spec.get("view")) if isinstance(metric, Metric) else metric
+
+
 def _with_options(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     specs = {}
     for name, options in choice.items():
+        if "_target_" in (options or {}):  # a metric under a name of its own
+            specs[name] = dict(options)
+            continue
         known = metric_specs(name)
         if name not in known:
             raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")

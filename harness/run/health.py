@@ -9,7 +9,8 @@ Counted over the outputs that are scored, after postprocessing; failed examples 
 | `loop` | end in a loop: the same again at least two and a half times, over half of the text and 32 characters |
 | `copied` | are their source, of those that have one |
 
-and `length_ratio`: characters of all outputs over those of their references, the mean of each example's.
+`windows`, where a metric has a window: the share of the examples of which a text was longer, so that it was scored in
+parts; and `length_ratio`: characters of all outputs over those of their references, the mean of each example's.
 
 >>> looping("I see. " + "It is what it is. " * 5)
 True
@@ -19,14 +20,16 @@ False
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.types import Examples, Outputs, Texts
+from harness.types import Array, Examples, Outputs, Texts
 
+WINDOWS = "windows"
+"""The column of metrics that split long texts."""
 LOOP = 32
 """Characters that a loop has at least: "ha ha ha" is an answer, not a model that cannot stop."""
 UNUSUAL = {"empty": 0.01, "cut": 0.05, "loop": 0.01, "copied": 0.1}
@@ -48,6 +51,8 @@ class Health:
         self._odd, self._of = dict.fromkeys(UNUSUAL, 0), dict.fromkeys(UNUSUAL, 0)
         self._written, self._expected = 0, 0.0
         """Characters of the outputs that have references, and of those references."""
+        self._in_windows, self._of_windows = 0, 0
+        """Examples with a text that was split for a metric, and those that such a metric scored."""
 
     def add(self, rows: Examples, outputs: Outputs) -> None:
         """The next rows with their outputs after postprocessing, of which some may have failed."""
@@ -70,6 +75,13 @@ class Health:
         starts = rows.references.starts - rows.references.starts[0]
         self._expected += float((np.diff(of_references[starts])[has] / number[has]).sum())
 
+    def add_windows(self, columns: Sequence[Array]) -> None:
+        """For metrics that split texts which are longer than their window: (n,) 1 where an example has one, NaN where
+        it has no row."""
+        if columns:
+            self._of_windows += len(columns[0])
+            self._in_windows += int(np.count_nonzero(np.nansum(columns, axis=0)))
+
     def _count(self, name: str, odd: NDArray[Any], of: int) -> None:
         self._odd[name] += int(np.count_nonzero(odd))
         self._of[name] += of
@@ -78,7 +90,8 @@ class Health:
         """The shares, None where there is nothing to count, and what is unusual in words."""
         shares = {name: self._odd[name] / self._of[name] if self._of[name] else None for name in UNUSUAL}
         ratio = self._written / self._expected if self._expected else None
-        return {**shares, "length_ratio": ratio, "warnings": _warnings(shares, ratio)}
+        windows = {WINDOWS: self._in_windows / self._of_windows} if self._of_windows else {}
+        return {**shares, **windows, "length_ratio": ratio, "warnings": _warnings(shares, ratio)}
 
 
 def looping(text: str) -> bool:

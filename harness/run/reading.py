@@ -10,6 +10,7 @@ from harness.inputs import files
 from harness.inputs.hashing import Content, hashed_examples
 from harness.inputs.kept import Kept
 from harness.run.job import Job
+from harness.run.rows_checked import check_passages
 from harness.run.scoring import References
 from harness.types import Advance, Dataset, Example, Examples, HarnessError, Progress, System, Texts
 from harness.types.text_columns import blocks_of, in_blocks
@@ -58,6 +59,8 @@ def read(job: Job, progress: Progress) -> Data:
     """The data of the run; a system that reads stored outputs is told of all ids before its rows are made."""
     with progress("reading", 0) as step:
         examples, ids, content, whole = read_examples(job, step.advance)
+    known = {name for block in examples.blocks() for name in block.passages}
+    check_passages(job.metrics, known, ("reference_contexts", "relevant"))
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
     return Data(examples, expanded(examples, job.system), content, whole)
 

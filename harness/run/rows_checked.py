@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 from harness.inputs import files
 from harness.types import HarnessError, Metric, Rows, nearest
 
+NEEDED = {
+    "contexts": "them beside the outputs (system.columns.contexts, or what a function or program answers) or in the "
+    "data (dataset.columns.contexts)",
+    "reference_contexts": "them in the data (dataset.columns.reference_contexts)",
+    "relevant": "it in the data (dataset.columns.relevant)",
+}
 SHOWN = 3
 """Ids in a message."""
 
@@ -44,6 +50,15 @@ def check_fields(metrics: Mapping[str, Metric], fields: Collection[str], cluster
             )
 
 
+def check_passages(metrics: Mapping[str, Metric], known: Collection[str], looked_for: Collection[str]) -> None:
+    """Refuses a metric that needs contexts, gold passages or judgements of which no example has any; `known`: those
+    that there are, `looked_for`: those that could be there by now."""
+    for name, metric in metrics.items():
+        for column in metric.needs:
+            if column in looked_for and column not in known:
+                raise HarnessError(f"{name} needs {column}, and no example has any; expected {NEEDED[column]}")
+
+
 def check_rows(metric: Metric, rows: Rows, n: int) -> None:
     """Refuses what a metric's author got wrong."""
     name, shape = metric.name, rows.values.shape
@@ -59,8 +74,9 @@ def check_rows(metric: Metric, rows: Rows, n: int) -> None:
         raise HarnessError(f"{name} has a list and a column {sorted(clash)[0]!r}; expected distinct names")
     for each, lists in rows.lists.items():
         starts, values = lists.starts, lists.values
-        if starts.dtype != np.int64 or values.dtype != np.int64:
-            raise HarnessError(f"{name}: the list {each} has {values.dtype} values; expected int64")
+        if starts.dtype != np.int64 or values.dtype != metric.list_kind:
+            kind = np.dtype(metric.list_kind)
+            raise HarnessError(f"{name}: the list {each} has {values.dtype} values; expected {kind}")
         if len(lists) != n or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
             raise HarnessError(
                 f"{name}: the list {each} has {len(lists)} lists of {len(values)} values; expected {n}, one for each "

@@ -23,14 +23,15 @@ from harness.inputs.cores import cores
 from harness.inputs.plugins import source
 from harness.report.terminal.progress import silent
 from harness.run.answers import Answered, Answers, Reads
-from harness.run.health import Health
-from harness.run.rows_checked import check_fields, check_references, check_rows
+from harness.run.health import WINDOWS, Health
+from harness.run.rows_checked import check_fields, check_passages, check_references, check_rows
 from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.options import Options
 from harness.stats.tally import Tally
 from harness.store.example_table import metadata_name
 from harness.store.folder import StoredRows
 from harness.types import (
+    PASSAGES,
     Array,
     Batch,
     Examples,
@@ -151,7 +152,8 @@ class Scorer:
         """One metric's of all n examples of a block; NaN and empty lists for those that failed."""
         metric, good, n = self.metrics[name], block.processed.good, len(block)
         if not len(good):
-            return Rows(np.full((n, len(metric.columns)), np.nan), {each: Lists.of([[]] * n) for each in metric.lists})
+            empty = Lists.of([[]] * n, metric.list_kind)
+            return Rows(np.full((n, len(metric.columns)), np.nan), dict.fromkeys(metric.lists, empty))
         computed = Rows.of(_statistics(metric, block.batch(metric.reads)))
         check_rows(metric, computed, len(good))
         if len(good) == n:
@@ -216,12 +218,15 @@ def score(
     tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
     read = any("outputs" in metric.reads for metric in scorer.metrics.values())
     health, failed = Health(), []
+    windowed = [(n, m.columns.index(WINDOWS)) for n, m in scorer.metrics.items() if WINDOWS in m.columns]
+    check_passages(scorer.metrics, answers.layout.forms, PASSAGES)
     with progress("scoring", len(answers) * len(tallies)) as step:
         for block, rows in scorer.blocks(answers, reused, step):
             for name, tally in tallies.items():
                 tally.add(rows[name])
             if read:  # a run of a retriever has no texts that could be odd
                 health.add(block.rows, block.processed)
+            health.add_windows([rows[name].values[:, i] for name, i in windowed])
             sink.add(block, rows)
             if block.processed.failed:
                 failed.append(block.rows.taken(np.flatnonzero(~block.processed.texts.present)))

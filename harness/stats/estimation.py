@@ -41,8 +41,21 @@ def estimate(
     tallies: Sequence[Tally], failures: Failures, options: Options, advance: Advance = nothing
 ) -> dict[str, Score]:
     """Every score with its interval; where examples failed, also what they could have made of it."""
-    scores = intervals.tallied_scores(tallies, options, advance)
+    scores = _with_gaps(intervals.tallied_scores(tallies, options, advance), tallies, len(failures.places))
     return _with_extremes(scores, tallies, failures) if len(failures.places) else scores
+
+
+def _with_gaps(scores: Mapping[str, Score], tallies: Sequence[Tally], failed: int) -> dict[str, Score]:
+    """The scores with a note where outputs that did not fail have no row, and their metric says why."""
+    noted = dict(scores)
+    for tally in (tally for tally in tallies if tally.metric.unscored is not None):
+        n = len(tally.scored)
+        missing = n - failed - int(np.count_nonzero(tally.scored))
+        if missing > 0:
+            gap = f"{missing:,} of {n:,} outputs {tally.metric.unscored} and are left out"
+            for name in tally.metric.score_names:
+                noted[name] = replace(noted[name], note="; ".join(filter(None, (noted[name].note, gap))))
+    return noted
 
 
 def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options) -> Design:

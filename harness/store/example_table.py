@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from harness.inputs import arrow, regular
 from harness.inputs.expanded import check_expanded
 from harness.store.repeats import check_repeats
-from harness.types import ABSENT, PASSAGES, Contexts, Examples, HarnessError, Metric, Outputs, Rows, Texts
+from harness.types import ABSENT, PASSAGES, Contexts, Examples, HarnessError, Lists, Metric, Outputs, Rows, Texts
 from harness.types.text_columns import retrieved
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ OPTIONAL = ("finish", *PASSAGES)
 """Columns that a run has where it knows of any."""
 COLUMNS = ("id", "repeat", "source", "references", "output", "error", "raw_output", *OPTIONAL)
 PREFIX = "metadata."
+EACH = ".each"
+"""Of the column beside a score that has a list of it for each example: one number for each context."""
 TEXT, FLAG, WHOLE, WIDE, NUMBER, JSON = str, bool, int, "beyond 53 bits", float, "json"
 PLAIN: dict[type, Any] = {str: TEXT, bool: FLAG, int: WHOLE, float: NUMBER}
 
@@ -68,8 +70,8 @@ class Layout:
 
     @property
     def names(self) -> Collection[str]:
-        """The fields, and the columns of contexts, that any row has."""
-        return (*self.forms, *self._kinds)
+        """The fields that any row has."""
+        return self._kinds.keys()
 
     @property
     def fields(self) -> dict[str, dict[str, Any]]:
@@ -81,8 +83,10 @@ class Layout:
         }
         return {field: about for field, about in described.items() if about["first"] or about["json"]}
 
-    def table(self, rows: Examples, raw: Outputs, processed: Outputs, scores: Mapping[str, NDArray[Any]]) -> pa.Table:
-        """A block of examples.parquet; `scores`: for each name those of the rows (n,)."""
+    def table(
+        self, rows: Examples, raw: Outputs, processed: Outputs, scores: Mapping[str, NDArray[Any] | Lists]
+    ) -> pa.Table:
+        """A block of examples.parquet; `scores`: for each name those of the rows (n,), or a list for each row."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {
@@ -102,7 +106,9 @@ class Layout:
         for field, kinds in self._kinds.items():
             column = rows.metadata.get(field, [None] * len(rows))
             columns[metadata_name(field, scores)] = _stored(column, kinds)
-        return pa.table({**columns, **{name: arrow.numbers(values) for name, values in scores.items()}})
+        for name, values in scores.items():
+            columns[name] = arrow.number_lists(values) if isinstance(values, Lists) else arrow.numbers(values)
+        return pa.table(columns)
 
 
 def _passages(rows: Examples, raw: Outputs) -> dict[str, Contexts]:
@@ -111,9 +117,9 @@ def _passages(rows: Examples, raw: Outputs) -> dict[str, Contexts]:
     return {**rows.passages, **({} if contexts is None else {"contexts": contexts})}
 
 
-def example_scores(metrics: Mapping[str, Metric], rows: Mapping[str, Rows]) -> dict[str, NDArray[Any]]:
-    """For each score of these metrics that of each example (n,)."""
-    scores: dict[str, NDArray[Any]] = {}
+def example_scores(metrics: Mapping[str, Metric], rows: Mapping[str, Rows]) -> dict[str, NDArray[Any] | Lists]:
+    """For each score of these metrics that of each example (n,); lists beside them (`faithfulness.each`) as such."""
+    scores: dict[str, NDArray[Any] | Lists] = {}
     for key, metric in metrics.items():
         values = metric.score_examples(rows[key].values)
         for i, name in enumerate(metric.score_names):
@@ -122,6 +128,7 @@ def example_scores(metrics: Mapping[str, Metric], rows: Mapping[str, Rows]) -> d
                     f"a score of {metric.name} is called {name!r}, the name of a column; expected another name"
                 )
             scores[name] = values[:, i]
+        scores |= metric.example_lists(rows[key])
     return scores
 
 
@@ -130,7 +137,7 @@ def metadata_name(field: str, scores: Iterable[str]) -> str:
     bare = field
     while bare.startswith(PREFIX):
         bare = bare.removeprefix(PREFIX)
-    return PREFIX + field if bare in COLUMNS or bare in scores else field
+    return PREFIX + field if bare in COLUMNS or bare.removesuffix(EACH) in scores else field
 
 
 def metadata_field(column: str, scores: Iterable[str]) -> str:

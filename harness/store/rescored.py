@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import arrow
-from harness.store.example_table import COLUMNS, Expected, metadata_field, read_examples
+from harness.store.example_table import COLUMNS, EACH, Expected, metadata_field, read_examples
 from harness.store.finished import documents
 from harness.types import (
     ABSENT,
@@ -40,7 +40,11 @@ class Stored:
         scores = content["scores"]
         cluster = manifest["dataset"]["cluster"]
         table = read_examples(folder, Expected(None, () if cluster is None else (cluster,), tuple(scores)))
-        columns = {name: arrow.whole(table.column(name)) for name in table.column_names if name not in scores}
+        columns = {
+            name: arrow.whole(table.column(name))
+            for name in table.column_names
+            if name.removesuffix(EACH) not in scores
+        }
         described = manifest["dataset"].get("fields", {})
         metadata = {metadata_field(name, scores): part for name, part in columns.items() if name not in COLUMNS}
         passages = {name: Contexts.of_array(columns[name]) for name in PASSAGES if name in columns}

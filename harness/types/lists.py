@@ -24,17 +24,18 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Lists:
-    """A list of whole numbers for each of n examples: that of example i is `values[starts[i]:starts[i + 1]]`."""
+    """A list of numbers for each of n examples: that of example i is `values[starts[i]:starts[i + 1]]`."""
 
-    values: Integers
+    values: NDArray[Any]
+    """Of int64 or float64."""
     starts: Integers
     """(n + 1,) from 0 up to the number of values."""
 
     @classmethod
-    def of(cls, lists: Iterable[Sequence[int] | NDArray[Any]]) -> Lists:
-        """From a list for each example."""
-        parts = [np.asarray(part, dtype=np.int64) for part in lists]
-        values = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    def of(cls, lists: Iterable[Sequence[float] | NDArray[Any]], kind: Any = np.int64) -> Lists:
+        """From a list for each example, of numbers of this kind."""
+        parts = [np.asarray(part, dtype=kind) for part in lists]
+        values = np.concatenate(parts) if parts else np.empty(0, kind)
         return cls(values, np.cumsum([0, *map(len, parts)], dtype=np.int64))
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from harness.types.errors import HarnessError, check_least
-from harness.types.lists import Integers, Rows
+from harness.types.lists import Integers, Lists, Rows
 from harness.types.nouns import (
     DIGITS,
     Advance,
@@ -180,7 +180,7 @@ class Metric(ABC):
     """
 
     name: str
-    version: ClassVar[int] = 1
+    version: int = 1
     """Raised when the meaning of the rows changes."""
     plain: ClassVar[tuple[str, ...]] = ()
     """Options that name no code, no file and no model. A run folder may come from anyone: of the options in it only
@@ -197,7 +197,7 @@ class Metric(ABC):
     groups: str | None = None
     """The field whose values say which rows depend on each other, where there is one: it must be the cluster, so that
     such rows are drawn together."""
-    threads: ClassVar[bool] = False
+    threads: bool = False
     """True where `statistics` may be called from several threads at once and releases the lock that Python has, so that
     blocks are scored on all cores."""
     at_once: bool = False
@@ -206,6 +206,8 @@ class Metric(ABC):
     lists: tuple[str, ...] = ()
     """Names of the lists that each example has beside its k numbers, for `score_weighted`. A value must mean the same
     in every example, system and process, such as a hash of a word: rows are stored, and rows of two systems mixed."""
+    list_kind: type[np.int64] | type[np.float64] = np.int64
+    """Of the numbers in these lists."""
     jackknifed: bool = False
     """True where an example that is drawn twice is not like two such examples (a repeated text adds no new word), so
     that resamples say little of new data: intervals and tests then come from leaving out each example in turn."""
@@ -213,6 +215,12 @@ class Metric(ABC):
     """Names of the s scores; those with a dot are sub-scores."""
     higher_is_better: bool = True
     needs_references: bool = True
+    needs: tuple[str, ...] = ()
+    """Of `contexts`, `reference_contexts` and `relevant` what some example must have, or nothing could be scored."""
+    fits: bool = False
+    """True where rows depend on what `fit` finds in the references."""
+    unscored: str | None = None
+    """Why an output that did not fail may have no row: `have no contexts`. Said with each score, and of how many."""
     averaged: bool = False
     """True where every score of the corpus is the mean of its examples' scores."""
     bounds: tuple[float, float] | None = None
@@ -286,6 +294,15 @@ class Metric(ABC):
         if not self.needs_references:
             return None
         return self.statistics(batch), self.statistics(replace(batch, outputs=_firsts(batch.references)))
+
+    def in_windows(self) -> Metric:
+        """The same for texts of any length: one that cuts texts which are longer than its encoder's window gives one
+        that looks at all of them, a window at a time, and has a score `….truncated` that counts them."""
+        return self
+
+    def example_lists(self, rows: Rows) -> Mapping[str, Lists]:
+        """Lists of numbers of each example, by the name of their column in examples.parquet."""
+        return {}
 
     def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None] | None:
         """For each example which tokens were matched, None where a text has none; None for metrics that match no

@@ -250,6 +250,8 @@ class Batch:
     """Every other field of the examples, by name."""
     passages: Mapping[str, Contexts] = field(default_factory=dict)
     """Contexts by name, of `contexts`, `reference_contexts` and `relevant`."""
+    ids: Sequence[str | None] = ()
+    """Of the examples, for messages: no row depends on them."""
 
     def __post_init__(self) -> None:
         n = len(self.outputs)
@@ -274,7 +276,7 @@ class Batch:
         fields = {name: own.get(name, nothing) for name in reads if name not in COLUMNS}
         known: dict[str, Contexts | None] = {**examples.passages, "contexts": retrieved(examples, contexts)}
         passages = {name: known.get(name) or Contexts.nones(len(outputs)) for name in reads if name in PASSAGES}
-        return cls(outputs, examples.references, examples.sources, fields, passages)  # type: ignore[arg-type]
+        return cls(outputs, examples.references, examples.sources, fields, passages, examples.ids)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -282,7 +284,13 @@ class Batch:
     def __getitem__(self, which: slice) -> Batch:
         fields = {name: column[which] for name, column in self.fields.items()}
         passages = {name: column[which] for name, column in self.passages.items()}
-        return Batch(self.outputs[which], self.references[which], self.sources[which], fields, passages)
+        return Batch(
+            self.outputs[which], self.references[which], self.sources[which], fields, passages, self.ids[which]
+        )
+
+    def place(self, row: int) -> str:
+        """Which example a row is of, for messages."""
+        return f"example {self.ids[row]!r}" if len(self.ids) else f"output {row + 1}"
 
     def field(self, name: str) -> Sequence[Any]:
         """A field of the examples; None where an example does not have it."""

@@ -5,16 +5,22 @@ Tokens there are lower-cased words without punctuation, so outputs are given in 
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import harness
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.encoder import Encoded
 from harness.metrics.rouge import Rouge
 from harness.types import Batch, Metric
+from tests.conftest import Called, write_jsonl
 
 GATO = "o gato está no tapete"
 RELEASE = ("the project manager approved the software release", "the manager approved the release of the software")
@@ -82,7 +88,69 @@ def test_bertscore_of_three_similarities() -> None:
     assert matched(output, reference) == pytest.approx([0.8, 0.8, 0.8], abs=1e-6)
 
 
-def test_mean_over_contexts() -> None:
-    """An answer against two retrieved documents, 0.85 and 0.90, equal weights: the score of a run is the mean."""
-    rows = np.array([[0.85, 0.85, 0.85, 0.0, 1.0], [0.90, 0.90, 0.90, 0.0, 1.0]])
-    assert BertScore().score(rows.sum(0))[0] == pytest.approx(0.875, abs=1e-12)
+# ---------------------------------------------------------------- an answer and the documents that were retrieved
+
+EXERCISE = {
+    "user_input": "Quais são os benefícios do exercício físico?",
+    "retrieved_contexts": [
+        "O exercício físico regular melhora a saúde cardiovascular e reduz o risco de doenças cardíacas.",
+        "A prática de atividades físicas contribui para o controle do peso e o fortalecimento muscular.",
+    ],
+    "response": "Exercícios físicos fazem bem para o coração e ajudam a controlar o peso.",
+    "importance": [1, 3],
+}
+PARIS = {
+    "user_input": "Qual é a capital da França?",
+    "retrieved_contexts": ["Paris é a capital e a cidade mais populosa da França."],
+    "response": "A capital da França é Paris.",
+    "importance": [1],
+}
+SUPPOSED = """
+def supposed(outputs, references, sources):
+    similar = {"O exercício": 0.85, "A prática d": 0.90, "Paris é a c": 1.0}
+    return [similar[texts[0][:11]] for texts in references]
+"""
+VIEWS = """
+{name}:
+  _target_: harness.metrics.python.PythonMetric
+  function: supposed.py:supposed
+  view: {{of: output, against: contexts, fold: mean, weights: {weights}}}
+"""
+
+
+def answered(folder: Path, cli: Callable[..., Called], metrics: str, *rows: dict[str, Any]) -> dict[str, Any]:
+    """The scores of these answers, from a file as a user has it, and the examples' own."""
+    write_jsonl(folder / "answers.jsonl", list(rows))
+    (folder / "conf").mkdir(exist_ok=True)
+    called = cli("run", "--config-dir=conf", "dataset=rag", "dataset.path=answers.jsonl", "system=rag",
+                 f"metrics=[{metrics}]", "tracking=none", "stats.resamples=0", "output_dir=out")  # fmt: skip
+    assert called.code == 0, called.err
+    scores = json.loads((folder / "out" / "scores.json").read_text())["scores"]
+    return {name: score["estimate"] for name, score in scores.items()}
+
+
+def test_mean_over_contexts(tmp_path: Path, cli: Callable[..., Called]) -> None:
+    """An answer against two retrieved documents, 0.85 and 0.90, with equal weights and with others."""
+    (tmp_path / "conf" / "metrics").mkdir(parents=True)
+    (tmp_path / "supposed.py").write_text(SUPPOSED)
+    views = {"plain": "null", "weighted": "importance", "ranked": "rank"}
+    for name, weights in views.items():
+        (tmp_path / "conf" / "metrics" / f"{name}.yaml").write_text(VIEWS.format(name=name, weights=weights))
+    scores = answered(tmp_path, cli, "plain,weighted,ranked", EXERCISE)
+    assert scores == pytest.approx({"plain": 0.875, "weighted": (0.85 + 3 * 0.90) / 4, "ranked": 2.6 / 3}, abs=1e-12)
+    assert harness.load_run(tmp_path / "out").table.to_pydict()["weighted.each"] == [[0.85, 0.90]]
+
+
+def test_an_answer_and_its_documents(tmp_path: Path, cli: Callable[..., Called]) -> None:
+    """By BERTScore itself: each example's faithfulness is the mean over its documents, a run's the mean of those."""
+    scores = answered(
+        tmp_path, cli, "rag", EXERCISE | {"reference": "Ajuda a controlar o peso."}, PARIS | {"reference": "Paris"}
+    )
+    by_hand = []
+    for row in (EXERCISE, PARIS):
+        alone = [BertScore().statistics(Batch([row["response"]], [[text]]))[0] for text in row["retrieved_contexts"]]
+        by_hand.append(np.mean(alone, axis=0))
+    assert [scores[f"faithfulness{part}"] for part in (".f1", "", ".recall")] == pytest.approx(
+        np.mean(by_hand, axis=0)[:3], abs=1e-6
+    )
+    assert scores["faithfulness"] > scores["context_relevance"] > 0.3

@@ -16,7 +16,7 @@ from harness.report.charts.theme import plain, short
 from harness.stats import slicing
 from harness.stats.options import Options
 from harness.stats.per_example import edges, histogram
-from harness.store.example_table import COLUMNS
+from harness.store.example_table import COLUMNS, EACH
 from harness.types import Array, Figure, HarnessError, Progress, RunResult, Step
 
 MOST = 8
@@ -181,7 +181,7 @@ def _fields(runs: Sequence[RunResult]) -> list[str]:
 
 def _metadata(run: RunResult) -> list[str]:
     taken = {*COLUMNS, *run.scores, *(name for rows in run.statistics.values() for name in rows.metric.score_names)}
-    return [name for name in run.table.column_names if name not in taken]
+    return [name for name in run.table.column_names if name.removesuffix(EACH) not in taken]
 
 
 def _divided(runs: Sequence[RunResult], field: str) -> _Buckets:

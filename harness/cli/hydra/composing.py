@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PASSED = ("limit", "output_dir", "group", "retry_failed", "max_failed", "cache", "cache_gb")
 """Keys of the config that a job has under the same name."""
-NAMED = ("dataset", "system", "metrics")
+NAMED = ("dataset", "system")
 """Parts of the config that are called by their names."""
 SCORING = ("metrics", "postprocess", "stats", "tracking")
 """Parts of the config that decide how outputs are scored and where that is logged."""
@@ -108,7 +108,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "`my_score:`, with `_target_:` and the options indented below it"
         )
     postprocess = _build(resolved["postprocess"], "postprocess")
-    metrics = {name: _build(spec, f"metrics.{name}") for name, spec in resolved["metrics"].items()}
+    metrics = {name: _metric(spec, name) for name, spec in resolved["metrics"].items()}
     stats = Options(**resolved["stats"])
     stats.check()
     return {
@@ -160,11 +160,25 @@ def _dataset(spec: Any) -> tuple[Any, Any]:
     return _build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset")).blocks
 
 
+def _metric(spec: Any, name: str) -> Any:
+    where = f"metrics.{name}"
+    _check_target(spec, where)
+    return _with_name(core.build_metric(name, spec), spec, where)
+
+
 def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
     """What a spec describes; `shared`: options valid beside its own, for the message about a misspelt one."""
+    _check_target(spec, where)
+    part = plugins.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where, shared)
+    return _with_name(part, spec, where) if where in NAMED else part
+
+
+def _check_target(spec: Any, where: str) -> None:
     if not isinstance(spec, Mapping) or "_target_" not in spec:
         raise HarnessError(f"{where} has no _target_; expected the name of a class, as in the files of conf/")
-    part = plugins.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where, shared)
-    if where.partition(".")[0] in NAMED and not isinstance(getattr(part, "name", None), str):
+
+
+def _with_name(part: Any, spec: Mapping[str, Any], where: str) -> Any:
+    if not isinstance(getattr(part, "name", None), str):
         raise HarnessError(f"{where}: {spec['_target_']} has no name; expected a text as its attribute `name`")
     return part

@@ -140,6 +140,8 @@ def _health(health: Mapping[str, Any]) -> str:
         "empty": "empty", "cut": "cut at the token limit", "loop": "in a loop", "copied": "identical to the source",
     }  # fmt: skip
     parts = [f"{health[name]:.1%} {text}" for name, text in words.items() if health[name] is not None]
+    if health.get("windows") is not None:
+        parts.append(f"{health['windows']:.1%} scored in windows")
     ratio = health["length_ratio"]
     return ", ".join([*parts, f"{ratio:.2f} times the references' length"] if ratio is not None else parts)
 
