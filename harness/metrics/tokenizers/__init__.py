@@ -23,7 +23,7 @@ from harness.metrics.tokenizers.tokenizer_rouge import ascii_words
 from harness.metrics.tokenizers.tokenizer_sacrebleu import tokenizer_sacrebleu
 from harness.metrics.tokenizers.tokenizer_spm import tokenizer_spm
 from harness.metrics.tokenizers.tokenizer_tercom import tercom
-from harness.metrics.tokenizers.tokenizer_unicode import unicode_words
+from harness.metrics.tokenizers.tokenizer_unicode import unicode_words, word_splitter
 from harness.metrics.tokenizers.tokenizer_zh import tokenizer_zh
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "tokenizer",
     "unicode_words",
     "white_space",
+    "word_splitter",
 ]
 
 COMPILED: dict[str, Callable[[], Tokenizer]] = {
