@@ -51,8 +51,8 @@ OWN: dict[str, Callable[[], Tokenizer]] = {
 
 @lru_cache(maxsize=64)
 def tokenizer(name: str, option: str = "metrics.bleu.tokenize") -> Tokenizer:
-    """sacreBLEU's tokenizer of that name, `words` (without punctuation), or the SentencePiece model of that path; `option`
-    is named in messages."""
+    """sacreBLEU's tokenizer of that name, `words` (no punctuation), or the SentencePiece model of that path; messages
+    name `option`."""
     if name in OWN:
         return OWN[name]()
     return tokenizer_spm(name, option) if name.endswith(".model") else tokenizer_sacrebleu(name, option)
