@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from harness.inputs.files import digest
 from harness.inputs.model_files import package_folder
-from harness.inputs.pretrained import MINILM, PACKAGED, Pretrained
+from harness.inputs.pretrained import MINILM, Pretrained, packaged
 from harness.metrics.alignment import aligned
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.means import harmonic, means
@@ -105,8 +105,7 @@ class BertScore(Metric):
         metric.all_layers = bool(kept.get("all_layers"))
         if metric.all_layers:
             metric._name_layers(len(columns) // len(PARTS) - 1)  # the columns beside the layers': one triple and two
-        named = [options.get(option) for option in ("revision", "pickle", "trust_remote_code")]
-        metric.aligns = options.get("model", MINILM) in PACKAGED and not any(named)
+        metric.aligns = packaged(options)
         return metric
 
     # ------------------------------------------------------------ identity, without torch
