@@ -99,8 +99,8 @@ def page_of(
     for place, group in enumerate(study.groups):
         opening = page_rows.opening(group, page.max_examples)
         info, data = examples.blocks(study, group, place, opening, page.by)
-        matched, aligner, missing = aligned_rows(group, opening, page.alignments, progress)
-        groups.append({**info, "aligner": aligner, "unaligned": missing})
+        matched, aligners, missing = aligned_rows(group, opening, page.alignments, progress)
+        groups.append({**info, "aligners": aligners, "unaligned": missing})
         blocks |= {**data, f"alignments-{place}": packed_json(matched)}
     panels = [responsive(figure.chart.to_dict(validate=False)) for figure in figures]
     charts = {
@@ -259,26 +259,41 @@ def _options(chosen: Mapping[str, Any]) -> list[str]:
 
 def aligned_rows(
     group: Group, opening: examples.Opening, n: int, progress: Progress
-) -> tuple[dict[str, Any], str, str]:
-    """({run: {row: matches}} by their places in the page, the title of the metric that matched, why there are none)."""
-    metrics = [
-        next((statistics.metric for statistics in run.statistics.values() if statistics.metric.aligns), None)
-        for run in group.runs
-    ]
-    aligner = next((metric for metric in metrics if metric), None)
-    if aligner is None and any(type(rows.metric).aligns for run in group.runs for rows in run.statistics.values()):
-        return {}, "", "The model that matches words is one that a run folder names; --trust loads it."
-    if aligner is None:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """(of each metric that matched words {run: {row: matches}} by their places in the page, each one's title with why
+    there are none, why no metric did)."""
+    statistics = [(name, rows.metric) for run in group.runs for name, rows in run.statistics.items()]
+    names = list(dict.fromkeys(name for name, metric in statistics if metric.aligns))
+    if not names and any(type(metric).aligns for _, metric in statistics):
+        return [], [], "The model that matches words is one that a run folder names; --trust loads it."
+    if not names:
         reason = "No metric of these runs says which words it matched; harness score RUN 'metrics=[bertscore]' adds one"
-        return {}, "", f"{reason} that does."
+        return [], [], f"{reason} that does."
+    matched, aligners = [], []
+    for name in names:
+        matches, title, missing = _matches(group, opening, (name, n), progress)
+        matched.append(matches)
+        moves = any("moves" in row for rows in matches.values() for row in rows.values())
+        aligners.append({"title": title, "moves": moves, "unaligned": missing})
+    return matched, aligners, ""
+
+
+def _matches(
+    group: Group, opening: examples.Opening, chosen: tuple[str, int], progress: Progress
+) -> tuple[dict[str, Any], str, str]:
+    """Of a metric by name, and of so many wins and losses: ({run: {row: matches}}, its title, why there are none)."""
+    name, n = chosen
+    stored = [run.statistics[name].metric if name in run.statistics else None for run in group.runs]
+    metrics = [metric if metric and metric.aligns else None for metric in stored]
+    aligner = next(metric for metric in metrics if metric)
     headline = aligner.score_names[0]
     title = aligner.title_of(headline)
     if n == 0:
         return {}, title, "The report was made with --alignments 0."
     kept = opening.kept
-    by = [name for name in dict.fromkeys((opening.score, headline)) if name]
-    values = {name: [column[kept] for column in examples.columns(group, name)] for name in by}
-    rows = sorted({i for name in by for i in page_rows.extremes(values[name], opening.pair, n)})
+    by = [score for score in dict.fromkeys((opening.score, headline)) if score]
+    values = {score: [column[kept] for column in examples.columns(group, score)] for score in by}
+    rows = sorted({i for score in by for i in page_rows.extremes(values[score], opening.pair, n)})
     matches: dict[str, Any] = {}
     with progress("aligning", len(rows) * len(group.runs)) as step:
         for r, (run, metric) in enumerate(zip(group.runs, metrics, strict=True)):
@@ -302,6 +317,7 @@ def _aligned(run: RunResult, metric: Metric, kept: examples.Rows, rows: Sequence
     if store.exists():
         metric.arrays = ArrayStore(store)
     fitted = metric.fit(run.table.column("references").to_pylist())
+    fitted = fitted.fit_outputs(run.table.column("output").drop_null().to_pylist())
     alignments = fitted.align(outputs, references) or []
     return {
         str(i): aligned.compact(alignment, output, texts[alignment.reference])

@@ -20,7 +20,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -42,11 +42,18 @@ PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     )
 }
+NAMED = ("revision", "pickle", "trust_remote_code")
+"""Options that make a model another one than its package has."""
 DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
 """How configs call the number of layers."""
 PICKLE = "pytorch_model.bin"
 """The only name of pickled weights that transformers looks for."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def packaged(options: Mapping[str, Any]) -> bool:
+    """Whether a metric's options name a model that comes inside a package, whose weights are checked."""
+    return options.get("model", MINILM) in PACKAGED and not any(options.get(option) for option in NAMED)
 
 
 @dataclass(frozen=True)

@@ -249,6 +249,11 @@ class Metric(ABC):
         """
         return self
 
+    def fit_outputs(self, outputs: Sequence[str]) -> Metric:
+        """The metric for the run that has these outputs, for `align`, which is asked about some of them: where a row
+        depends on the other outputs, as MoverScore's idf does."""
+        return self
+
     @classmethod
     def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> Metric | None:
         """What scores the stored rows of these columns: made of the `plain` options alone, it imports and opens nothing
