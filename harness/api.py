@@ -12,7 +12,7 @@ from typing import Any
 from harness.analysis import comparing, loading
 from harness.analysis.loading import Run
 from harness.analysis.trust import Trusted
-from harness.inputs.choices import CORRECTION, LEVEL, RESAMPLES, SEED
+from harness.inputs.choices import CORRECTION, LEVEL, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
@@ -31,7 +31,7 @@ def evaluate(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
-    method: str = "percentile",
+    method: str = METHOD,
     ids: Sequence[str] | None = None,
     clusters: Sequence[Any] | None = None,
     strata: Sequence[Any] | None = None,
@@ -75,11 +75,12 @@ def compare(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
-    method: str = "percentile",
+    method: str = METHOD,
     alternative: str = "two-sided",
     correction: str = CORRECTION,
     scores: Sequence[str] | None = None,
     cross_check: bool = False,
+    margins: Mapping[str, float] | None = None,
     progress: Progress = silent,
     trust: Trusted = False,
 ) -> Comparisons:
@@ -87,12 +88,14 @@ def compare(
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
-    ranks where a score is a mean over examples. The result is a list of rows; its `.macro` holds the averages over data
-    sets.
+    ranks where a score is a mean over examples; `margins={"bleu": 0.5}` also tests whether the system is equivalent, or
+    not worse, within differences that do not matter. The result is a list of rows; its `.macro` holds the averages over
+    data sets.
     """
     options = ComparisonOptions(
-        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check
-    )
+        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
+        margins=tuple((margins or {}).items()),
+    )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
 
@@ -123,7 +126,7 @@ def best(
     trust: Trusted = False,
 ) -> list[Best]:
     """The best of several runs on the same data by each headline score, corrected for having been chosen."""
-    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, "percentile", seed), progress)
+    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, seed=seed), progress)
 
 
 def table(

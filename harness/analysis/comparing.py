@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, alone, check_scores, grouped, pairs_of
@@ -10,6 +11,7 @@ from harness.report.terminal.progress import silent
 from harness.stats import comparison
 from harness.stats.detection import POWER, Power, powers
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.ranking import Ranking, rankings
 from harness.stats.winner import Best, best_of
 from harness.types import Comparisons, HarnessError, Progress, RunResult
 
@@ -19,7 +21,31 @@ def compare(
 ) -> Comparisons:
     """Runs on the same data in pairs: each against the baseline, or all with all where there is none."""
     options.check()
-    return _compared(_pairs(runs, baseline, options.scores), options, progress)
+    wanted = None if options.scores is None and not options.margins else [*(options.scores or ()), *_margined(options)]
+    return _compared(_pairs(runs, baseline, wanted), options, progress)
+
+
+def ranked(
+    runs: Sequence[Run], rows: Comparisons, options: ComparisonOptions, progress: Progress = silent
+) -> list[Ranking]:
+    """The rankings of runs of which all pairs were compared, by two-sided tests: one that looks in one direction only
+    says nothing of who is worse."""
+    ranking = rankings(rows)
+    if not ranking or options.alternative == "two-sided":
+        return ranking
+    return rankings(compare(runs, None, replace(options, alternative="two-sided", margins=()), progress))
+
+
+def _margined(options: ComparisonOptions) -> list[str]:
+    """The scores that have a margin, each of which must be among those tested."""
+    names = [score for score, _ in options.margins]
+    for score in names:
+        if options.scores is not None and score not in options.scores:
+            raise HarnessError(
+                f"margin {score}: only {', '.join(options.scores)} {'is' if len(options.scores) == 1 else 'are'} "
+                f"tested; expected {score} among them"
+            )
+    return names
 
 
 def power(

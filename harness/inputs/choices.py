@@ -16,9 +16,19 @@ CORRECTIONS = {
 }
 """Of p-values over a family of hypotheses, each with its title."""
 CORRECTION = "max-t"
-METHODS = ("percentile", "basic", "bca", "normal", "studentized")
+METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal", "studentized", "wilson")
 """Of a score's interval."""
-DIFFERENCE_METHODS = ("percentile", "basic", "bca", "normal")
+METHOD = "auto"
+INTERVALS = {
+    "expanded": "expanded percentile bootstrap",
+    "agresti-coull": "Agresti–Coull",
+    "wilson": "Wilson",
+    "tango": "Tango",
+    "jackknife": "jackknife",
+    **{name: f"{name} bootstrap" for name in ("percentile", "basic", "bca", "normal", "studentized")},
+}
+"""What an interval was computed by, with its title."""
+DIFFERENCE_METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal")
 """Of the interval of a difference between two systems."""
 UNITS = ("auto", "examples", "buckets")
 """What is drawn when a score is resampled."""

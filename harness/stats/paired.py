@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.stats.design import Design, Kept
+from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
+from harness.stats.proportions import Evidence
 from harness.stats.resampling import (
     Draws,
     Sample,
@@ -71,6 +73,7 @@ class Paired:
         self._samples: dict[Key, Sample] = {}
         self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
         self._estimates: dict[Key, Array] = {}
+        self._evidence: dict[bytes, Evidence] = {}
         self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
         self._draw([key for key in self._partners if tested(self._statistics[key[0]].metric, options)], advance)
 
@@ -146,10 +149,31 @@ class Paired:
         """Sums (resamples, k) of the rows of baseline and system that are to be swapped."""
         return self._marked[pair.before], self._marked[pair.after]
 
-    def gains(self, pair: Pair) -> Array:
-        """What the system scores more than the baseline (rows that both have, tested), example by example."""
+    def examples(self, pair: Pair) -> tuple[Array, Array]:
+        """The scores (tested, rows that both have) of baseline and system, example by example."""
         keep = self._keep(pair.after)
-        return (self._scored[pair.after[0]][:, keep] - self._scored[pair.before[0]][:, keep]).T
+        return self._scored[pair.before[0]][:, keep], self._scored[pair.after[0]][:, keep]
+
+    def evidence(self, pair: Pair) -> Evidence:
+        """What the rows that both have say of the whole."""
+        which = pair.after[1]
+        if which not in self._evidence:
+            kept = self._keep(pair.after)
+            design = self.design if not which else replace(self.design, members=self.design.members[kept])
+            self._evidence[which] = Evidence.of(design, Expansion.of(design.members, design.sizes))
+        return self._evidence[which]
+
+    def differing(self, pair: Pair, gains: Array) -> list[int]:
+        """In how many units the two systems differ, by each tested score; from gains (rows, tested)."""
+        keep, before, after = self._keep(pair.after), *(self._statistics[key[0]] for key in (pair.before, pair.after))
+        members, metric = self.design.members[keep], pair.metric
+        if metric.lists:  # what lies beside the numbers is not looked at
+            return [pair.n] * gains.shape[1]
+        if metric.averaged:
+            apart = [outcome != 0 for outcome in gains.T]
+        else:
+            apart = [(before.rows[keep] != after.rows[keep]).any(axis=1)] * gains.shape[1]
+        return [int(np.count_nonzero(np.bincount(members[mask]))) for mask in apart]
 
 
 def tested(metric: Metric, options: ComparisonOptions) -> list[int]:
