@@ -116,9 +116,12 @@ def best(
     seed: int = SEED,
     progress: Progress = silent,
     trust: Trusted = False,
+    split: bool = False,
 ) -> list[Best]:
-    """The best of several runs on the same data by each headline score, corrected for having been chosen."""
-    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, "percentile", seed), progress)
+    """The best of several runs on the same data by each headline score, corrected for having been chosen; `split`:
+    chosen on a random half of the data and scored on the other."""
+    options = Options(resamples=resamples, level=level, seed=seed)
+    return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
 
 
 def table(

@@ -38,12 +38,13 @@ def power(
     return powers(_compared(pairs, options, progress), difference, options.level, power)
 
 
-def best(runs: Sequence[Run], options: Options, progress: Progress = silent) -> list[Best]:
-    """The best of the runs on each data set by each headline score, corrected for having been chosen."""
+def best(runs: Sequence[Run], options: Options, split: bool = False, progress: Progress = silent) -> list[Best]:
+    """The best of the runs on each data set by each headline score, corrected for having been chosen; `split`: chosen
+    on a random half of the data and scored on the other."""
     options.check()
     groups = [_runs_of(pairs) for pairs in _pairs(runs, None)]
     with progress("resampling", options.resamples * len(groups)) as step:
-        return [winner for group in groups for winner in best_of(group, options, step.advance)]
+        return [winner for group in groups for winner in best_of(group, options, split, step.advance)]
 
 
 def _compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progress: Progress) -> Comparisons:

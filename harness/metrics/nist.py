@@ -38,6 +38,7 @@ class Nist(Metric):
     name = "nist"
     title = "NIST"
     digits = 2
+    bounds = (0.0, math.inf)
     reads = ("outputs", "references")
     threads = True
     plain = ("tokenize", "max_order", "lowercase")

@@ -186,7 +186,7 @@ class Metric(ABC):
     averaged: bool = False
     """True where every score of the corpus is the mean of its examples' scores."""
     bounds: tuple[float, float] | None = None
-    """The range of an example's headline scores, where there is one and the scores are means."""
+    """The range of headline scores, of an example and of a corpus, where there is one."""
     title: str | None = None
     """What papers call its score; None: the score's name. Several headline scores: override `title_of`."""
     digits: int | None = None
