@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.analysis.loading import Run, loaded_runs
-from harness.analysis.pairing import Pair, alone, check_scores, grouped, pairs_of
+from harness.analysis.pairing import Pair, alone, check_ended, check_scores, grouped, pairs_of
 from harness.report.terminal.progress import silent
 from harness.stats import comparison
 from harness.stats.detection import POWER, Power, powers
@@ -76,6 +76,7 @@ def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | No
     """(baseline, system) pairs of runs, grouped by data; every run has a partner."""
     groups = grouped(*loaded_runs(runs, baseline))
     members = [run for group in groups for run in group.runs]
+    check_ended(members)
     if len(members) < 2:
         raise HarnessError(
             f"{'the same run twice' if len(runs) > 1 else '1 run given'}; expected at least 2 to compare"

@@ -23,7 +23,7 @@ from harness.stats.design import Design, Kept
 from harness.stats.intervals import NORMAL, ROUNDING, bounds
 from harness.stats.options import Options
 from harness.stats.resampling import Sample, generator, quiet_single_thread, replicates
-from harness.types import Advance, Array, HarnessError, Metric, RunResult, nothing
+from harness.types import Advance, Array, HarnessError, Integers, Metric, RunResult, nothing
 
 LOCAL = 0.2
 """Share of the lower tail that is spent on which runs could have won."""
@@ -172,7 +172,7 @@ def _reaching(reach: float, estimate: float, own: tuple[float, float], metric: M
     return own[0], min(largest, estimate + reach * (own[1] - estimate))
 
 
-def _contenders(winner: int, seen: Array, deviations: Array, tail: float) -> Array:
+def _contenders(winner: int, seen: Array, deviations: Array, tail: float) -> Integers:
     """The places of all that bounds of the differences to the winner, which hold at once, do not tell from it."""
     differences = deviations[winner] - deviations
     errors = differences.std(axis=1, ddof=1)
@@ -183,7 +183,7 @@ def _contenders(winner: int, seen: Array, deviations: Array, tail: float) -> Arr
 def _standardised(deviations: Array) -> Array:
     """By their own spread, each row; zeros where there is none."""
     errors = deviations.std(axis=1, ddof=1, keepdims=True)
-    return np.divide(deviations, errors, out=np.zeros_like(deviations), where=errors > 0)
+    return np.asarray(np.divide(deviations, errors, out=np.zeros_like(deviations), where=errors > 0))
 
 
 def _own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, options: Options) -> tuple[float, float]:

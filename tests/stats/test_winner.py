@@ -47,7 +47,9 @@ def test_it_stays_inside_the_scale_and_ties_are_named() -> None:
     nearly[:2] = 0.0
     answers = {"a": right, "b": nearly, "c": right, "d": 1 - nearly}
     runs = [
-        harness.evaluate(["yes" if x else "no" for x in values], [["yes"]] * 50, ["exact_match"], resamples=200, name=name)
+        harness.evaluate(
+            ["yes" if x else "no" for x in values], [["yes"]] * 50, ["exact_match"], resamples=200, name=name
+        )
         for name, values in answers.items()
     ]
     (winner,) = harness.best(runs, resamples=200)
