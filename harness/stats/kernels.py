@@ -17,6 +17,8 @@ from harness.compiled import compiled
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+CAUTION = 0.5
+"""A bet never risks more than this share of the money."""
 TILE = 256
 """Rows that are added to all resamples of a block before the next ones: they stay in the processor's cache."""
 
@@ -125,7 +127,7 @@ def _mixed(value: Any) -> Any:
 
 
 @compiled
-def bet(values: Any, grid: Any, capital: Any, moments: Any, ends: Any, limit: Any, caution: Any) -> None:
+def bet(values: Any, grid: Any, capital: Any, moments: Any, ends: Any, limit: Any) -> None:
     """Bets against every candidate for the mean of values in [0, 1], one value after the other (stats/sequential.py).
 
     Moves on: the logarithms of the capital (2, grid) of those who bet on a higher and on a lower mean; the moments
@@ -140,8 +142,8 @@ def bet(values: Any, grid: Any, capital: Any, moments: Any, ends: Any, limit: An
         stake = np.sqrt(2.0 * limit / (variance * n * np.log(1.0 + n)))
         for i in range(ends[0], ends[1] + 1):
             m = grid[i]
-            up = stake if m == 0.0 else min(stake, caution / m)
-            down = stake if m == 1.0 else min(stake, caution / (1.0 - m))
+            up = stake if m == 0.0 else min(stake, CAUTION / m)
+            down = stake if m == 1.0 else min(stake, CAUTION / (1.0 - m))
             capital[0, i] += np.log1p(up * (x - m))
             capital[1, i] += np.log1p(-down * (x - m))
         moments[1] += x

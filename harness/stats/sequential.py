@@ -28,8 +28,6 @@ GRID = 4001
 """Candidates for the mean; a bound is rounded outwards to one of them."""
 COARSE = 401
 """Candidates where a sequence is only asked when it would have grown narrow."""
-CAUTION = 0.5
-"""A bet never risks more than this share of the money."""
 ORDERS, BETS = 1000, 2**25
 """Orders that would have stopped at the same look to average over, and how many bets are made to find them: seconds."""
 
@@ -55,7 +53,7 @@ class ConfidenceSequence:
             raise ValueError(f"{outside[0]} is not between {self.smallest} and {self.largest}")
         shares = (values - self.smallest) / (self.largest - self.smallest)
         limit = float(np.log(2 / (1 - self.level)))
-        kernels.bet(shares, self._grid, self._capital, self._moments, self._ends, limit, CAUTION)
+        kernels.bet(shares, self._grid, self._capital, self._moments, self._ends, limit)
         self.n += len(values)
 
     @property
