@@ -77,16 +77,18 @@ def compare(
     cross_check: bool = False,
     progress: Progress = silent,
     trust: Trusted = False,
+    by: str | None = None,
 ) -> Comparisons:
     """Paired comparison of runs on the same data: each against the baseline, or all pairs where there is none.
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
-    ranks where a score is a mean over examples. The result is a list of rows; its `.macro` holds the averages over data
-    sets.
+    ranks where a score is a mean over examples; `by` compares within the slices of a field or an expression. The result
+    is a list of rows; its `.macro` holds the averages over data sets, `.interactions` whether differences vary between
+    slices.
     """
     options = ComparisonOptions(
-        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check
+        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check, by
     )
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
@@ -140,17 +142,19 @@ def table(
     seed: int = SEED,
     progress: Progress = silent,
     trust: Trusted = False,
+    by: str | None = None,
 ) -> str:
     """A results table of stored runs: systems as rows in the order given, scores as columns, data sets as groups.
 
     Bold is the best together with all that the adjusted tests cannot tell apart from it; with a baseline, † and ‡ are
     significantly better and worse than it. `format` is `markdown`, `latex` (with `caption`, as LaTeX, and `label`) or
     `csv`; `scores` are headline scores, which are tested, or sub-scores, which are not; `interval` is `bounds`,
-    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level.
+    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level; `by` groups
+    rows by the slices of a field or an expression.
     """
     from harness.analysis import tabulate
 
-    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores))
+    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores), by=by)
     layout = tabulate.Layout(format, interval, digits, caption, label)
     return tabulate.table(*_trusted(runs, baseline, trust), layout, options, progress)
 

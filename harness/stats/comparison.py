@@ -19,6 +19,7 @@ from harness.stats.corrections import share
 from harness.stats.design import Design
 from harness.stats.detection import needed, smallest_detectable
 from harness.stats.family import Tested, corrected, macro
+from harness.stats.interaction import interactions
 from harness.stats.intervals import interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
@@ -38,10 +39,11 @@ def compare(
     """
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
-    averages = macro(by_data, options)
+    averages = macro(by_data, options) if options.by is None else []  # of slices, the whole is the average
+    varying = interactions(by_data) if options.by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
-    return Comparisons(corrected(family, options), corrected(averages, options))
+    return Comparisons(corrected(family, options), corrected(averages, options), varying)
 
 
 def _group(group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, advance: Advance) -> list[Tested]:

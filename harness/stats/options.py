@@ -9,6 +9,7 @@ harness.types.errors.HarnessError: correction=bonferroni; expected one of max-t,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,8 @@ class Options:
     units: str = "auto"
     """What is drawn: `examples` (or clusters), `buckets` of them, or buckets where there are very many."""
     buckets: int = BUCKETS
+    slices: Sequence[str] = ()
+    """Fields and expressions by which every headline score is given (stats/divided.py)."""
 
     @property
     def drawn(self) -> Units:
@@ -83,6 +86,8 @@ class ComparisonOptions:
     """The headline scores of the family; all where None."""
     cross_check: bool = False
     """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
+    by: str | None = None
+    """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
 
     def check(self) -> None:
         Options(resamples=self.resamples, level=self.level, seed=self.seed).check()

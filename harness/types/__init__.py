@@ -36,9 +36,11 @@ from harness.types.results import (
     Comparisons,
     Figure,
     Group,
+    Interaction,
     RunRecord,
     RunRecords,
     RunResult,
+    Slice,
     Statistics,
     Study,
     Tracked,
@@ -59,8 +61,8 @@ from harness.types.texts import TextLists, Texts
 
 __all__ = [
     "ABSENT", "BLOCK", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison", "Comparisons",
-    "Dataset", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Lists", "Metric",
-    "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature",
-    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "check_choice",
-    "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "Dataset", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists",
+    "Metric", "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature",
+    "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker",
+    "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, as_json, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.arguments import (
+    RUN,
+    as_json,
+    by_slice,
+    comparison_options,
+    loaded,
+    progress,
+    resampling,
+    testing,
+    trusting,
+)
 from harness.cli.output import print_json, show_warnings
 from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS
 
@@ -25,6 +35,7 @@ def add(commands: Any) -> None:
     compare.add_argument(
         "--cross-check", action="store_true", help="also run the paired t-test and Wilcoxon's test, for means"
     )
+    by_slice(compare)
     testing(compare)
     resampling(compare)
     trusting(compare)
@@ -46,6 +57,7 @@ def call(options: Any) -> None:
         fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
         fields |= {"resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
+        fields |= {"by": options.by, "interactions": [asdict(row) for row in rows.interactions]} if options.by else {}
         print_json(**fields, rankings=[asdict(ranking) for ranking in ranked])
     else:
         from harness.report.terminal.comparisons import print_comparisons

@@ -13,6 +13,7 @@ from harness.inputs.choices import CORRECTIONS
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
 from harness.report.terminal.layout import Columns, show
+from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
 from harness.types import Comparison, Comparisons
 
@@ -52,6 +53,13 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     if rows.macro:
         out.print(Text(f"{in_line(rows.macro[0].dataset)}: each score's mean over them, paired {options.test}", "bold"))
         _print_pairs(out, rows.macro, options)
+        out.print()
+    for row in rows.interactions:
+        out.print(interaction_line(row, options.level))
+    if rows.interactions:
+        out.print(
+            "P-values of whether a difference varies: Cochran's Q of resampled differences, by Holm.", style="dim"
+        )
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
