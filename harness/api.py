@@ -83,18 +83,20 @@ def compare(
     margins: Mapping[str, float] | None = None,
     progress: Progress = silent,
     trust: Trusted = False,
+    by: str | None = None,
 ) -> Comparisons:
     """Paired comparison of runs on the same data: each against the baseline, or all pairs where there is none.
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
     ranks where a score is a mean over examples; `margins={"bleu": 0.5}` also tests whether the system is equivalent, or
-    not worse, within differences that do not matter. The result is a list of rows; its `.macro` holds the averages over
-    data sets.
+    not worse, within differences that do not matter; `by` compares within the slices of a field or an expression. The
+    result is a list of rows; its `.macro` holds the averages over data sets, `.interactions` whether differences vary
+    between slices.
     """
     options = ComparisonOptions(
         test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
-        margins=tuple((margins or {}).items()),
+        margins=tuple((margins or {}).items()), by=by,
     )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
@@ -124,9 +126,12 @@ def best(
     seed: int = SEED,
     progress: Progress = silent,
     trust: Trusted = False,
+    split: bool = False,
 ) -> list[Best]:
-    """The best of several runs on the same data by each headline score, corrected for having been chosen."""
-    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, seed=seed), progress)
+    """The best of several runs on the same data by each headline score, corrected for having been chosen; `split`:
+    chosen on a random half of the data and scored on the other."""
+    options = Options(resamples=resamples, level=level, seed=seed)
+    return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
 
 
 def table(
@@ -145,17 +150,19 @@ def table(
     seed: int = SEED,
     progress: Progress = silent,
     trust: Trusted = False,
+    by: str | None = None,
 ) -> str:
     """A results table of stored runs: systems as rows in the order given, scores as columns, data sets as groups.
 
     Bold is the best together with all that the adjusted tests cannot tell apart from it; with a baseline, † and ‡ are
     significantly better and worse than it. `format` is `markdown`, `latex` (with `caption`, as LaTeX, and `label`) or
     `csv`; `scores` are headline scores, which are tested, or sub-scores, which are not; `interval` is `bounds`,
-    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level.
+    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level; `by` groups
+    rows by the slices of a field or an expression.
     """
     from harness.analysis import tabulate
 
-    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores))
+    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores), by=by)
     layout = tabulate.Layout(format, interval, digits, caption, label)
     return tabulate.table(*_trusted(runs, baseline, trust), layout, options, progress)
 

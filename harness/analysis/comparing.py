@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.analysis.loading import Run, loaded_runs
-from harness.analysis.pairing import Pair, alone, check_scores, grouped, pairs_of
+from harness.analysis.pairing import Pair, alone, check_ended, check_scores, grouped, pairs_of
+from harness.analysis.slices import by_slices
 from harness.report.terminal.progress import silent
 from harness.stats import comparison
 from harness.stats.detection import POWER, Power, powers
@@ -15,6 +16,8 @@ from harness.stats.ranking import Ranking, rankings
 from harness.stats.winner import Best, best_of
 from harness.types import Comparisons, HarnessError, Progress, RunResult
 
+DEFAULT = ComparisonOptions()
+
 
 def compare(
     runs: Sequence[Run], baseline: Run | None, options: ComparisonOptions, progress: Progress = silent
@@ -22,7 +25,7 @@ def compare(
     """Runs on the same data in pairs: each against the baseline, or all with all where there is none."""
     options.check()
     wanted = None if options.scores is None and not options.margins else [*(options.scores or ()), *_margined(options)]
-    return _compared(_pairs(runs, baseline, wanted), options, progress)
+    return _compared(_pairs(runs, baseline, wanted, options), options, progress)
 
 
 def ranked(
@@ -58,18 +61,19 @@ def power(
 ) -> list[Power]:
     """What a comparison of these runs can detect; `difference`: the one to detect, by default the one seen."""
     options.check()
-    pairs = _pairs(runs, baseline, options.scores)
+    pairs = _pairs(runs, baseline, options.scores, options)
     if difference is not None:
         _check_one_metric(pairs, difference, options.scores)
     return powers(_compared(pairs, options, progress), difference, options.level, power)
 
 
-def best(runs: Sequence[Run], options: Options, progress: Progress = silent) -> list[Best]:
-    """The best of the runs on each data set by each headline score, corrected for having been chosen."""
+def best(runs: Sequence[Run], options: Options, split: bool = False, progress: Progress = silent) -> list[Best]:
+    """The best of the runs on each data set by each headline score, corrected for having been chosen; `split`: chosen
+    on a random half of the data and scored on the other."""
     options.check()
     groups = [_runs_of(pairs) for pairs in _pairs(runs, None)]
     with progress("resampling", options.resamples * len(groups)) as step:
-        return [winner for group in groups for winner in best_of(group, options, step.advance)]
+        return [winner for group in groups for winner in best_of(group, options, split, step.advance)]
 
 
 def _compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progress: Progress) -> Comparisons:
@@ -97,10 +101,16 @@ def _runs_of(pairs: Sequence[Pair]) -> list[RunResult]:
     return list({run.name: run for pair in pairs for run in pair}.values())
 
 
-def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | None = None) -> list[list[Pair]]:
-    """(baseline, system) pairs of runs, grouped by data; every run has a partner."""
+def _pairs(
+    runs: Sequence[Run],
+    baseline: Run | None,
+    scores: Sequence[str] | None = None,
+    options: ComparisonOptions = DEFAULT,
+) -> list[list[Pair]]:
+    """(baseline, system) pairs of runs, grouped by data, or by slices of it; every run has a partner."""
     groups = grouped(*loaded_runs(runs, baseline))
     members = [run for group in groups for run in group.runs]
+    check_ended(members)
     if len(members) < 2:
         raise HarnessError(
             f"{'the same run twice' if len(runs) > 1 else '1 run given'}; expected at least 2 to compare"
@@ -109,4 +119,4 @@ def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | No
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))
     check_scores(groups, scores)
-    return [pairs_of(group, group.baseline) for group in groups]
+    return [pairs_of(group, group.baseline) for group in by_slices(groups, options)]

@@ -100,8 +100,26 @@ def _untested(runs: Sequence[RunResult]) -> str:
     )
 
 
+def ended_early(run: RunResult) -> bool:
+    """Whether it ended because of what it had seen, so that tests of its examples would raise too many alarms."""
+    return run.stopped is not None and run.stopped["examples"] < run.stopped["of"]
+
+
+def check_ended(runs: Sequence[RunResult]) -> None:
+    """Refuses runs whose examples were chosen by what they showed."""
+    for run in runs:
+        if run.stopped and ended_early(run):
+            raise HarnessError(
+                f"{run.name} ended after {run.stopped['examples']:,} of {run.stopped['of']:,} examples, once its "
+                "answer was known; a test of these would find differences where there are none; expected runs of all "
+                "examples (without stop.score), or stop.baseline=RUN, which tests as it goes"
+            )
+
+
 def can_be_tested(group: Group) -> bool:
-    """Whether no two of its runs lack a common metric because what scores their rows is not trusted."""
+    """Whether no run ended early and no two lack a common metric because what scores their rows is not trusted."""
+    if any(ended_early(run) for run in group.runs):
+        return False
     pairs = [(a, b) for i, a in enumerate(group.runs) for b in group.runs[i + 1 :]]
     return not any((a.untested or b.untested) and not a.statistics.keys() & b.statistics.keys() for a, b in pairs)
 

@@ -11,6 +11,7 @@ from harness.analysis import sweeps
 from harness.analysis.leaders import average_leaders, leaders_of
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, can_be_tested, check_scores, grouped, pairs_of, tested
+from harness.analysis.slices import by_slices
 from harness.inputs.choices import METHOD, METHODS
 from harness.report.terminal.progress import silent
 from harness.stats import comparison, intervals
@@ -40,6 +41,7 @@ def study(
         raise HarnessError("no run given; expected at least 1")
     ready = {id(run): _at_level(run, options) for run in (*loaded, *([base] if base else []))}
     groups = grouped([ready[id(run)] for run in loaded], None if base is None else ready[id(base)])
+    groups = by_slices(groups, options)
     several = [group for group in groups if tests and len(group.runs) > 1 and can_be_tested(group)]
     if several:
         options = replace(options, scores=tested(several, options.scores))

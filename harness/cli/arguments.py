@@ -39,6 +39,16 @@ def testing(command: argparse.ArgumentParser) -> None:
     )
 
 
+def by_slice(command: argparse.ArgumentParser) -> None:
+    """The option of commands that compare within slices of the data."""
+    command.add_argument(
+        "--by",
+        metavar="FIELD",
+        help="by the slices of a field of the data, an expression such as 'len(source) > 200', source_length, "
+        "reference_length, word_frequency or novelty; p-values are adjusted over all slices",
+    )
+
+
 def trusting(command: argparse.ArgumentParser) -> None:
     """Options of every command that scores stored rows: a run folder may come from anyone."""
     command.add_argument(

@@ -38,6 +38,7 @@ class Nist(Metric):
     name = "nist"
     title = "NIST"
     digits = 2
+    bounds = (0.0, math.inf)
     caution = "the weights are those of this data set, and a larger one scores higher: compare on the same data only"
     reads = ("outputs", "references")
     threads = True

@@ -207,9 +207,12 @@ class Perplexity(Metric):
         """What is given before each output; empty where an example has none of it."""
         texts: list[list[str]] = [[] for _ in range(len(batch))]
         for kind in self.given:
-            column = batch.sources if kind == "sources" else batch.contexts
-            for own, value in zip(texts, column, strict=True):
-                own += context_texts(value) if kind == "contexts" else [value or ""]
+            if kind == "sources":
+                added = [[source or ""] for source in batch.sources]
+            else:
+                added = [[context.text or "" for context in contexts or ()] for contexts in batch.contexts]
+            for own, more in zip(texts, added, strict=True):
+                own += more
         before = ["".join(text + BETWEEN for text in own if text) for own in texts]
         if without := before.count(""):
             log.warning(
@@ -325,23 +328,6 @@ def windows(tokens: int, length: int, stride: int) -> Iterator[tuple[int, int, i
         if end == tokens:
             return
         done = end
-
-
-def context_texts(contexts: Any) -> list[str]:
-    """The texts of what was retrieved for an example: of a list of texts, or of objects that have one.
-
-    >>> context_texts(["a", {"id": "7", "text": "b"}]), context_texts(None)
-    (['a', 'b'], [])
-    """
-    if isinstance(contexts, str | Mapping):
-        raise HarnessError(f"the contexts of an example are {str(contexts)[:60]!r}; expected a list of them")
-    texts = []
-    for context in () if contexts is None else contexts:
-        text = context.get("text") if isinstance(context, Mapping) else getattr(context, "text", context)
-        if not isinstance(text, str):
-            raise HarnessError(f"a context is {str(context)[:60]!r}; expected a text, or an object with a text")
-        texts.append(text)
-    return texts
 
 
 def _positions(config: dict[str, Any]) -> int | None:

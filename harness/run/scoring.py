@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ from harness.run.health import WINDOWS, Health
 from harness.run.rows_checked import check_fields, check_passages, check_references, check_rows
 from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.options import Options
+from harness.stats.sliced import slices
 from harness.stats.tally import Tally
 from harness.store.example_table import metadata_name
 from harness.store.folder import StoredRows
@@ -233,7 +234,7 @@ def score(
     failures = Failures(answers.failed, Examples.joined(failed) if failed else Examples.of([]))
     with progress("resampling", options.resamples) as step:
         scores = estimate(list(tallies.values()), failures, options, step.advance)
-    return RunResult(
+    result = RunResult(
         name=subject.name,
         dataset=subject.dataset,
         dataset_key=subject.dataset_key,
@@ -250,6 +251,7 @@ def score(
         path=subject.path,
         health=health.document(),
     )
+    return replace(result, slices=slices(result, options)) if options.slices else result
 
 
 # ---------------------------------------------------------------- blocks

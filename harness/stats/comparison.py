@@ -22,6 +22,7 @@ from harness.stats.detection import needed, smallest_detectable
 from harness.stats.expansion import Expansion
 from harness.stats.family import corrected, macro
 from harness.stats.hypotheses import Hypothesis, Tested
+from harness.stats.interaction import interactions
 from harness.stats.intervals import interval, number, spread
 from harness.stats.joint import Swaps
 from harness.stats.options import ComparisonOptions
@@ -45,10 +46,11 @@ def compare(
     """
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
-    averages = macro(by_data, options)
+    averages = macro(by_data, options) if options.by is None else []  # of slices, the whole is the average
+    varying = interactions(by_data) if options.by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
-    return Comparisons(corrected(family, options), corrected(averages, options))
+    return Comparisons(corrected(family, options), corrected(averages, options), varying)
 
 
 def _group(group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, advance: Advance) -> list[Tested]:

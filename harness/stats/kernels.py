@@ -17,6 +17,8 @@ from harness.compiled import compiled
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+CAUTION = 0.5
+"""A bet never risks more than this share of the money."""
 TILE = 256
 """Rows that are added to all resamples of a block before the next ones: they stay in the processor's cache."""
 
@@ -122,3 +124,31 @@ def _mixed(value: Any) -> Any:
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
+
+
+@compiled
+def bet(values: Any, grid: Any, capital: Any, moments: Any, ends: Any, limit: Any) -> None:
+    """Bets against every candidate for the mean of values in [0, 1], one value after the other (stats/sequential.py).
+
+    Moves on: the logarithms of the capital (2, grid) of those who bet on a higher and on a lower mean; the moments
+    (count, sum, sum of squared deviations from the means so far and 0.25); the places (2,) of the lowest and the
+    highest candidate that is not out.
+    """
+    last = len(grid) - 1
+    for x in values:
+        variance = moments[2] / (moments[0] + 1.0)
+        moments[0] += 1.0
+        n = moments[0]
+        stake = np.sqrt(2.0 * limit / (variance * n * np.log(1.0 + n)))
+        for i in range(ends[0], ends[1] + 1):
+            m = grid[i]
+            up = stake if m == 0.0 else min(stake, CAUTION / m)
+            down = stake if m == 1.0 else min(stake, CAUTION / (1.0 - m))
+            capital[0, i] += np.log1p(up * (x - m))
+            capital[1, i] += np.log1p(-down * (x - m))
+        moments[1] += x
+        moments[2] += (x - (0.5 + moments[1]) / (n + 1.0)) ** 2
+        while ends[0] < last and capital[0, ends[0]] >= limit and capital[0, ends[0] + 1] >= limit:
+            ends[0] += 1
+        while ends[1] > 0 and capital[1, ends[1]] >= limit and capital[1, ends[1] - 1] >= limit:
+            ends[1] -= 1

@@ -10,6 +10,7 @@ harness.types.errors.HarnessError: correction=bonferroni; expected one of max-t,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,8 @@ class Options:
     units: str = "auto"
     """What is drawn: `examples` (or clusters), `buckets` of them, or buckets where there are very many."""
     buckets: int = BUCKETS
+    slices: Sequence[str] = ()
+    """Fields and expressions by which every headline score is given (stats/divided.py)."""
 
     @property
     def drawn(self) -> Units:
@@ -87,6 +90,8 @@ class ComparisonOptions:
     """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
     margins: tuple[tuple[str, float], ...] = ()
     """(score, difference that does not matter): these are also tested for equivalence and for not being worse."""
+    by: str | None = None
+    """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
 
     def check(self) -> None:
         Options(resamples=self.resamples, level=self.level, seed=self.seed).check()

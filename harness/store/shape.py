@@ -86,6 +86,7 @@ SCORES = {
     "health": Maybe(HEALTH, null=False),
     "stopped": Maybe(STOPPED),
     "scores": Each(SCORE),
+    "slices": Maybe(Each({"by": TEXT, "slice": TEXT, "examples": WHOLE, "scores": Each(SCORE)}, list), null=False),
 }
 OF_SCORES = {field.name for field in fields(Score)} - {"name"}
 MANIFEST = {

@@ -39,9 +39,11 @@ from harness.types.results import (
     Comparisons,
     Figure,
     Group,
+    Interaction,
     RunRecord,
     RunRecords,
     RunResult,
+    Slice,
     Statistics,
     Study,
     Tracked,
@@ -63,7 +65,8 @@ from harness.types.texts import TextLists, Texts, text_fault
 __all__ = [
     "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison",
     "Comparisons", "Context", "ContextFault", "Contexts", "Dataset", "Example", "Examples", "Figure", "Gate", "Group",
-    "HarnessError", "Integers", "Lists", "Metric", "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords",
-    "RunResult", "Score", "Signature", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts",
-    "Tracked", "Tracker", "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output", "Outputs", "Progress", "Rows", "RunRecord",
+    "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists",
+    "Texts", "Tracked", "Tracker", "check_choice", "check_least", "joined_columns", "nearest", "nothing",
+    "text_fault", "titled",
 ]  # fmt: skip

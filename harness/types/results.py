@@ -125,15 +125,53 @@ class Comparison:
     adjusted over the family."""
 
 
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Whether the difference between two systems is the same in every slice."""
+
+    baseline: str
+    system: str
+    score: str
+    slices: int
+    """That have enough examples to say."""
+    p_value: float
+    p_adjusted: float
+    worst: str
+    """The slice in which the system does worst against the baseline."""
+    worst_difference: float | None
+    digits: int = DIGITS
+
+
 class Comparisons(list[Comparison]):
     """The comparisons, and beside them those of the average over data sets."""
 
     macro: list[Comparison]
     """Where all systems ran on several data sets: each score averaged over the data sets, a family of its own."""
 
-    def __init__(self, rows: Iterable[Comparison] = (), macro: Iterable[Comparison] = ()) -> None:
+    interactions: list[Interaction]
+    """Where runs are compared by slice: whether the differences vary between slices."""
+
+    def __init__(
+        self,
+        rows: Iterable[Comparison] = (),
+        macro: Iterable[Comparison] = (),
+        interactions: Iterable[Interaction] = (),
+    ) -> None:
         super().__init__(rows)
         self.macro = list(macro)
+        self.interactions = list(interactions)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some of a run's examples, by what they have in common, and the headline scores of these alone."""
+
+    by: str
+    """A field, or an expression."""
+    label: str
+    examples: int
+    """Rows: outputs, where there are several an example."""
+    scores: dict[str, Score]
 
 
 @dataclass(frozen=True)
@@ -160,6 +198,8 @@ class RunResult:
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/run/health.py defines them."""
     stopped: dict[str, Any] | None = None
     """Where the run was to end once its answer is known: how it ended, as harness/run/stopping.py has it."""
+    slices: tuple[Slice, ...] = ()
+    """The headline scores by slice, where that was asked for (`stats.slices`)."""
     untested: dict[str, str] = field(default_factory=dict)
     """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
     have no statistics here; what would run."""

@@ -224,7 +224,7 @@ class Metric(ABC):
     averaged: bool = False
     """True where every score of the corpus is the mean of its examples' scores."""
     bounds: tuple[float, float] | None = None
-    """The range of an example's headline scores, where there is one and the scores are means."""
+    """The range of headline scores, of an example and of a corpus, where there is one."""
     caution: str | None = None
     """What a reader must know wherever one of its values is printed, such as that it grows with the data set."""
     title: str | None = None

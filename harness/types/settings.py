@@ -28,6 +28,7 @@ class StatsConfig:
     strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
     units: str = "auto"
     buckets: int = 16_384
+    slices: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -11,6 +11,11 @@ from harness.cli.output import print_json, show_warnings
 def add(commands: Any) -> None:
     best = commands.add_parser("best", help="the best of several runs, corrected for having been chosen")
     best.add_argument("runs", nargs="+", metavar="RUN", help="all the runs that the best was chosen from")
+    best.add_argument(
+        "--split",
+        action="store_true",
+        help="choose on a random half of the examples and report the other half (default: all of them, corrected)",
+    )
     resampling(best, scores=False)
     trusting(best)
     as_json(best)
@@ -25,7 +30,7 @@ def call(options: Any) -> None:
 
     show_warnings()
     chosen = Options(resamples=options.resamples, level=options.level, seed=options.seed)
-    rows = best(loaded(options)[0], chosen, progress(options))
+    rows = best(loaded(options)[0], chosen, options.split, progress(options))
     if options.json:
         print_json(level=options.level, rows=[asdict(row) for row in rows])
     else:

@@ -7,6 +7,7 @@ from typing import Any
 from harness.cli.arguments import (
     RUN,
     as_json,
+    by_slice,
     comparison_options,
     loaded,
     margins,
@@ -45,6 +46,7 @@ def add(commands: Any) -> None:
         default=[],
         help="a difference in SCORE that does not matter: is the system equivalent, or not worse? may be repeated",
     )
+    by_slice(compare)
     testing(compare)
     resampling(compare)
     trusting(compare)
@@ -67,6 +69,7 @@ def call(options: Any) -> None:
         fields |= {"margins": dict(chosen.margins)}
         fields |= {"resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
+        fields |= {"by": options.by, "interactions": [asdict(row) for row in rows.interactions]} if options.by else {}
         print_json(**fields, rankings=[asdict(each) for each in ranking])
     else:
         from harness.report.terminal.comparisons import print_comparisons

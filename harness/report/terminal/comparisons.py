@@ -13,6 +13,7 @@ from harness.inputs.choices import CORRECTIONS
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
 from harness.report.terminal.layout import Columns, show
+from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
 from harness.types import Comparison, Comparisons
 
@@ -54,6 +55,13 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     if rows.macro:
         out.print(Text(f"{in_line(rows.macro[0].dataset)}: each score's mean over them, paired {options.test}", "bold"))
         _print_pairs(out, rows.macro, options)
+        out.print()
+    for row in rows.interactions:
+        out.print(interaction_line(row, options.level))
+    if rows.interactions:
+        out.print(
+            "P-values of whether a difference varies: Cochran's Q of resampled differences, by Holm.", style="dim"
+        )
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
@@ -247,11 +255,14 @@ def print_best(rows: Sequence[Any]) -> None:
     for dataset, group in groupby(rows, key=lambda r: r.dataset):
         winners = list(group)
         first = winners[0]
-        out.print(Text(f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}", "bold"))
+        halves = "" if first.held_out is None else f" to choose on, {first.held_out:,} held out"
+        title = f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}{halves}"
+        out.print(Text(title, "bold"))
         bounds_head = f"{100 * first.level:g}% interval"
+        reported = "corrected" if first.held_out is None else "held out"
         shown = Columns(
             ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds_head, "interval"),
-            ("corrected", "point"), (bounds_head, "interval"), ("chosen again", "right"),
+            (reported, "point"), (bounds_head, "interval"), ("chosen again", "right"),
         )  # fmt: skip
         narrow = Columns(
             ("score", "left"), ("best", "left"), ("estimate", "point"), (bounds_head, "interval"),
@@ -266,11 +277,24 @@ def print_best(rows: Sequence[Any]) -> None:
             ]
             shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
             narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")
-            narrow.add_row("", "  corrected", *cells[2:], "")
+            narrow.add_row("", f"  {reported}", *cells[2:], "")
         show(out, shown, narrow)
+        for row in (row for row in winners if row.ties):
+            out.print(
+                in_line(f"{row.score}: {listed(row.ties)} {'has' if len(row.ties) == 1 else 'have'} the same score")
+            )
+        out.print(in_line(_contenders(winners)))
         out.print()
+    luck = "minus what the best of so many gains by luck, with bounds that hold whichever run had won"
+    other = "the winner's score on the half that it was not chosen on"
     out.print(
-        "Corrected: minus what the best of so many gains by luck. Chosen again: the share of resamples in which the "
-        "same run wins.",
+        f"{'Corrected: ' + luck if rows[0].held_out is None else 'Held out: ' + other}. Chosen again: the share of "
+        "resamples in which the same run wins.",
         style="dim",
     )
+
+
+def _contenders(rows: Sequence[Any]) -> str:
+    """How many runs could as well be the best."""
+    parts = [f"{row.score} {row.contenders - 1}" for row in rows if row.contenders > 1]
+    return f"Others that could be the best: {listed(parts)}." if parts else "No other run could be the best."
