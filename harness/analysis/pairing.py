@@ -182,12 +182,13 @@ def _in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) ->
     ids, wanted = (list(zip(*of.to_pydict().values(), strict=True)) for of in (rows, wanted_rows))
     if ids == wanted:
         return run
-    if set(ids) != set(wanted):
-        _common(first, run, {})  # another definition is the better reason
-        own, other = (f"{1 + max(repeat for _, repeat in rows)} outputs an example" for rows in (ids, wanted))
-        raise HarnessError(f"{run.name} has {own}, {first.name} {other}; expected the same number of repeats")
-    place = {key: i for i, key in enumerate(ids)}
-    order = [place[key] for key in wanted]
+    example = {id_: i for i, id_ in enumerate(dict.fromkeys(id_ for id_, _ in wanted))}
+    if ids_differ := {id_ for id_, _ in ids} ^ example.keys():
+        raise HarnessError(
+            f"{run.name} and {first.name} do not have the same ids ({files.some(sorted(ids_differ))}); "
+            "expected runs on the same data"
+        )
+    order = sorted(range(len(ids)), key=lambda i: (example[ids[i][0]], ids[i][1]))
     places = arrow.numbers(np.array(order, np.int64))
     statistics = {name: part.taken(order) for name, part in run.statistics.items()}
     return replace(run, load=lambda: run.table.take(places), statistics=statistics)

@@ -20,6 +20,10 @@ METHODS = ("percentile", "basic", "bca", "normal", "studentized")
 """Of a score's interval."""
 DIFFERENCE_METHODS = ("percentile", "basic", "bca", "normal")
 """Of the interval of a difference between two systems."""
+REPEATS = ("independent", "seeds")
+"""What several outputs of an example are: draws for each example by itself, or one of each of the same seeds."""
+QUESTIONS = ("outputs", "seeds")
+"""What a comparison asks: which of these outputs are better, or which systems would be with new seeds."""
 UNITS = ("auto", "examples", "buckets")
 """What is drawn when a score is resampled."""
 BUCKETS = 16_384

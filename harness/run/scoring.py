@@ -239,6 +239,7 @@ def score(
         failed=len(answers.failed),
         cluster=metadata_name(subject.cluster, scores) if subject.cluster else None,
         strata=metadata_name(options.strata, scores) if options.strata else None,
+        seeds=design.repeats,
         path=subject.path,
         health=health.document(),
     )

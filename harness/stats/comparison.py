@@ -11,7 +11,8 @@ adjusted ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from harness.stats.intervals import interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
 from harness.stats.per_example import outcomes
+from harness.stats.planning import against_seeds
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
 from harness.stats.spilled import Spilled
-from harness.types import Advance, Array, Comparison, Comparisons, Rows, RunResult, nothing
+from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Rows, RunResult, nothing
 
 
 def compare(
@@ -70,12 +72,14 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         left_out = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
     lows, highs = interval(differences, seen, options.level, options.method, left_out)
     errors, gained = spread(differences), paired.gains(pair)
+    spreads = paired.seeds.spreads(pair.before, pair.after) if paired.seeds.asked else None
     draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
     for j, i in enumerate(which):
         difference, error, under_null, gains = float(seen[j]), float(errors[j]), null[:, j], gained[:, j]
         against = options.statistic(np.array(difference), metric.higher_is_better)
         p_value = share(options.statistic(under_null, metric.higher_is_better), float(against), paired.exact)
         checks = _cross_checks(gains, options) if options.cross_check and _is_mean(pair, design) else (None, None)
+        of_seeds = None if spreads is None else against_seeds(spreads[j], difference, metric.higher_is_better, options)
         row = Comparison(
             dataset=pair.baseline.dataset,
             baseline=pair.baseline.name,
@@ -102,6 +106,8 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             higher_is_better=metric.higher_is_better,
             digits=metric.digits_of(metric.score_names[i]),
         )
+        if of_seeds is not None:
+            row = replace(row, **of_seeds)
         yield Tested(row, systems, draws, j, len(under_null), paired.exact)
 
 
@@ -119,6 +125,9 @@ class _Draws:
     def null(self, score: int) -> Array:
         if self.paired.options.test == "randomization":
             return np.asarray(self.nulls[self.pair.before, self.pair.after][score])
+        if self.paired.seeds.asked:
+            drawn = self.paired.differences(self.pair)
+            return self.paired.seeds.null(self.pair.before, self.pair.after, drawn)[:, score]
         before, after = self.paired.estimates(self.pair)
         place = tested(self.pair.metric, self.paired.options)[score]
         return self.drawn(score) - float(after[place] - before[place])
@@ -131,7 +140,7 @@ def _needed(n: int, error: float, difference: float, against: float, options: Co
     return needed(n, error, difference, options.level, sides=options.sides)
 
 
-def _shares(gains: Array) -> dict[str, float | None]:
+def _shares(gains: Array) -> dict[str, Any]:
     """Shares of examples won, tied and lost, from gains (n,)."""
     gains = gains[~np.isnan(gains)]
     if len(gains) == 0:
@@ -164,15 +173,19 @@ def _swapped(pair: Pair, paired: Paired) -> Array:
     """Differences (resamples, s) after the swaps: what is marked goes from each system to the other."""
     before, after = paired.sample(pair.before), paired.sample(pair.after)
     of_before, of_after = paired.marked(pair)
-    moved = of_before - of_after
-    once = np.ones((len(moved), paired.design.repeats))
-    swapped = after.scores(after.rows.sum(0) + moved, once)
-    return np.asarray(swapped - before.scores(before.rows.sum(0) - moved, once))
+    each = len(before.members) / len(after.members)  # a system with more outputs an example has larger sums
+    swapped = after.scores(after.rows.sum(0) + (of_before / each - of_after))
+    return np.asarray(swapped - before.scores(before.rows.sum(0) - (of_before - of_after * each)))
 
 
 def _exchanged(pair: Pair, paired: Paired) -> Array:
     """The same for what is not a function of a sum: of the rows of both, each system gets one of every example."""
     before, after, swaps = paired.sample(pair.before), paired.sample(pair.after), paired.swaps
+    if len(before.members) != len(after.members):
+        raise HarnessError(
+            f"{pair.baseline.name} and {pair.system.name} have different numbers of outputs an example, which cannot "
+            f"be swapped for {pair.name}; expected the same number, or test=bootstrap"
+        )
     both = Rows.joined(before.whole, after.whole)
     size = max(1, WEIGHTS // len(both))
 

@@ -61,7 +61,8 @@ def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options)
         ids=ids,
         label=None if cluster is None else f"clusters by {cluster}",
     )
-    return design.in_buckets(ids if clusters is None else clusters, options.drawn)
+    drawn = design.in_buckets(ids if clusters is None else clusters, options.drawn)
+    return drawn if options.repeats == "seeds" else drawn.of_seeds(1)
 
 
 def _gathered(

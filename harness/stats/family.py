@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from harness.stats.options import ComparisonOptions
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
+NORMAL = NormalDist()
 
 
 class Source(Protocol):
@@ -45,6 +47,14 @@ class Tested:
     """How many there are under the null: `resamples`, or all there can be where those are fewer."""
     exact: bool
 
+    def statistic(self, options: ComparisonOptions) -> float:
+        """What is held against the draws under the null: the difference or, where the test is a t-test, the one that
+        has its p among draws that are normal."""
+        if self.row.question == "seeds" and self.row.p_value is not None:
+            tail = min(max(self.row.p_value / options.sides, 1e-300), 1 - 1e-16)
+            return -NORMAL.inv_cdf(tail) * float(np.sqrt(np.nanmean(self.null() ** 2)))
+        return float(options.statistic(np.array(self.row.difference or 0.0), self.row.higher_is_better))
+
     def drawn(self) -> Array:
         return self.source.drawn(self.score)
 
@@ -61,8 +71,7 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     elif options.correction == "max-t":
         exact = all(part.exact for part in tested) and len({part.draws for part in tested}) == 1
         nulls = _Nulls(tested, tested[0].draws if exact else options.resamples, options)
-        seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
-        adjusted = max_t([float(options.statistic(np.array(d), up)) for d, up in seen], nulls, exact)
+        adjusted = max_t([part.statistic(options) for part in tested], nulls, exact)
         adjusted = [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
     else:
         adjusted = (holm if options.correction == "holm" else benjamini_hochberg)(plain)
@@ -103,6 +112,9 @@ def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> lis
     tables = [{(*part.systems, part.row.score): part for part in group} for group in groups]
     if len(groups) < 2 or any(len(t) < len(group) for t, group in zip(tables, groups, strict=True)):
         return []  # one data set, or several runs of one system on it
+    if any(part.row.question == "seeds" for group in groups for part in group):
+        log.warning("averages over data sets are not tested for new seeds; --question outputs tests these outputs")
+        return []
     common = [key for key in tables[0] if all(key in table for table in tables)]
     return [_averaged([table[key] for table in tables], options) for key in common]
 

@@ -8,6 +8,8 @@
 | normal | the estimate and a multiple of the replicates' standard deviation |
 | studentized | quantiles of (replicate - estimate) / its own standard error, by the delta method (Hall 1988) |
 
+Where repeats are seeds the bounds are those of `harness.stats.seeds`, whatever is asked for.
+
 A metric that is `jackknifed` has `jackknife` whatever is asked for: quantiles of the estimate plus the shifts of the
 units drawn, that of each found by leaving it out (Efron and Stein 1981).
 
@@ -22,6 +24,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from harness.stats import seeds
 from harness.stats.design import Design
 from harness.stats.options import Options
 from harness.stats.resampling import Draws, Sample, quiet_single_thread, replicates, resampled
@@ -82,7 +85,9 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
     with quiet_single_thread():
         if sample.design.units:
             estimates = sample.estimate()
-        if drawn is not None:
+        if drawn is not None and sample.design.repeats > 1:
+            ends, methods = seeds.bounds(sample, estimates, options.level), [seeds.METHOD] * len(nan)
+        elif drawn is not None:
             ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()
     for i, name in enumerate(metric.score_names):

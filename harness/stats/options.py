@@ -21,6 +21,7 @@ from harness.inputs.choices import (
     DIFFERENCE_METHODS,
     LEVEL,
     METHODS,
+    REPEATS,
     RESAMPLES,
     SEED,
     TESTS,
@@ -46,6 +47,8 @@ class Options:
     units: str = "auto"
     """What is drawn: `examples` (or clusters), `buckets` of them, or buckets where there are very many."""
     buckets: int = BUCKETS
+    repeats: str = REPEATS[0]
+    """What several outputs of an example are: `independent` draws, or `seeds`."""
 
     @property
     def drawn(self) -> Units:
@@ -53,6 +56,7 @@ class Options:
 
     def check(self) -> None:
         check_choice("method", self.method, METHODS)
+        check_choice("repeats", self.repeats, REPEATS)
         self.drawn.check()
         if not 0 < self.level < 1:
             raise HarnessError(f"level={self.level}; expected a share between 0 and 1, such as 0.95")

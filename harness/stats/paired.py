@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.stats.design import Design, Kept
 from harness.stats.options import ComparisonOptions
+from harness.stats.paired_seeds import Seeds
 from harness.stats.resampling import (
     Draws,
     Sample,
@@ -56,18 +57,25 @@ class Paired:
     def __init__(
         self, group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, purpose: str, advance: Advance
     ) -> None:
-        self.design, self.options, self.purpose = Design.of_run(group[0][0], options.seed), options, purpose
+        self._designs: dict[tuple[int, int], Design] = {}
+        """By the rows and the seeds that a run has; the units are the same."""
+        self.options, self.purpose = options, purpose
+        self.design = self._design(group[0][0])
+        self.seeds = Seeds(group, options)
         self.swaps = Draws(self.design, options.resamples, options.seed, f"{purpose} swaps", flips=True)
         units = self.design.units
         self.exact = options.test == "randomization" and units < 63 and 2**units <= options.resamples
         self._statistics = {id(scored): scored for pair in group for run in pair for scored in run.statistics.values()}
-        self._complete = {key: statistics.scored for key, statistics in self._statistics.items()}
+        self._of = {
+            id(scored): self._design(run) for pair in group for run in pair for scored in run.statistics.values()
+        }
+        self._complete = {key: self._of[key].complete(of.scored) for key, of in self._statistics.items()}
         self._keys: dict[Key, Key] = {}
         """Each once: there are tens of thousands of pairs."""
         self._partners: dict[Key, tuple[int, int]] = {}
         """Two systems that leave these rows."""
         self._units: dict[bytes, tuple[int, int]] = {}
-        """(units that are left, rows that are not) of each way to leave rows out."""
+        """(units that are left, outputs of a system that are not) of each way to leave examples out."""
         self._samples: dict[Key, Sample] = {}
         self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
         self._estimates: dict[Key, Array] = {}
@@ -79,7 +87,8 @@ class Paired:
         keep = self._complete[before] & self._complete[after]
         which = b"" if keep.all() else hashlib.sha256(keep.tobytes()).digest()
         if which not in self._units:
-            self._units[which] = self.design.count(keep), int((~keep).sum())
+            rows = self._of[before].rows_of(keep)
+            self._units[which] = self._of[before].count(rows), int((~rows).sum())
         n, excluded = self._units[which]
         if n < 2:
             raise HarnessError(
@@ -94,7 +103,7 @@ class Paired:
     def _draw(self, keys: Sequence[Key], advance: Advance) -> None:
         """Fills what is shared, as many samples at a time as fit into memory."""
         options = self.options
-        widths = [self._statistics[key[0]].rows.shape[1] * self.design.repeats for key in keys]
+        widths = [self._statistics[key[0]].rows.shape[1] * self._of[key[0]].repeats for key in keys]
         parts = portions(widths, self.design.units, options.resamples)
         for part, step in zip(parts, shared(advance, len(parts)), strict=True):
             chosen = [keys[i] for i in part]
@@ -105,13 +114,14 @@ class Paired:
                 for key, sample, values in zip(chosen, samples, drawn, strict=True):
                     self._replicates[key] = values[:, tested(sample.metric, options)].T
                     self._estimates[key] = sample.estimate()
+                    self.seeds.add(key, sample, tested(sample.metric, options))
             for key, sums in zip([k for k, s in zip(chosen, samples, strict=True) if s.summable], marked, strict=False):
                 self._marked[key] = sums
         with quiet_single_thread():
             for which in dict.fromkeys(key[0] for key in keys):
                 scored = self._statistics[which]
-                values = scored.metric.score_examples(scored.rows)
-                self._scored[which] = values[:, tested(scored.metric, options)].T
+                values = scored.metric.score_examples(scored.rows)[:, tested(scored.metric, options)]
+                self._scored[which] = self._of[which].averaged(values).T
 
     def _marks(self, samples: Sequence[Sample]) -> list[Array]:
         """Sums (resamples, k) of the rows whose outputs are to be swapped, the same units for all systems."""
@@ -120,9 +130,17 @@ class Paired:
 
     def _made(self, key: Key) -> Sample:
         statistics = self._statistics[key[0]]
-        return Sample(statistics.metric, statistics.whole, self.design, self._keep(key) if key[1] else None)
+        design = self._of[key[0]]
+        return Sample(statistics.metric, statistics.whole, design, design.rows_of(self._keep(key)) if key[1] else None)
+
+    def _design(self, run: RunResult) -> Design:
+        rows = next((len(statistics.rows) for statistics in run.statistics.values()), 0)
+        if (rows, run.seeds) not in self._designs:
+            self._designs[rows, run.seeds] = Design.of_run(run, self.options.seed)
+        return self._designs[rows, run.seeds]
 
     def _keep(self, key: Key) -> Kept:
+        """(examples,) those that are complete in both systems."""
         first, second = self._partners[key]
         return np.asarray(self._complete[first] & self._complete[second])
 
@@ -147,7 +165,8 @@ class Paired:
         return self._marked[pair.before], self._marked[pair.after]
 
     def gains(self, pair: Pair) -> Array:
-        """What the system scores more than the baseline (rows that both have, tested), example by example."""
+        """What the system scores more than the baseline (examples that both have, tested), example by example; several
+        outputs of an example are averaged."""
         keep = self._keep(pair.after)
         return (self._scored[pair.after[0]][:, keep] - self._scored[pair.before[0]][:, keep]).T
 

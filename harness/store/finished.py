@@ -82,6 +82,7 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
         path=folder,
         health=stored.get("health", {}),
         stopped=stored.get("stopped"),
+        seeds=manifest["system"].get("seeds") or 1,
         untested=untested,
     )
 

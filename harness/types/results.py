@@ -111,6 +111,14 @@ class Comparison:
     higher_is_better: bool
     digits: int = DIGITS
     """How many digits after the point the score, and so its difference, is shown with."""
+    question: str = "outputs"
+    """`outputs`: of these outputs; `seeds`: of new seeds of the same systems."""
+    seeds: tuple[int, int] | None = None
+    """Where the question is of seeds, how many baseline and system have."""
+    degrees: float | None = None
+    """Where it is, the degrees of freedom of the t-test."""
+    needed_seeds: int | None = None
+    """Where it is, the seeds of each system that would detect the difference seen on these units."""
 
 
 class Comparisons(list[Comparison]):
@@ -148,6 +156,9 @@ class RunResult:
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/run/health.py defines them."""
     stopped: dict[str, Any] | None = None
     """Where the run was to end once its answer is known: how it ended, as harness/run/stopping.py has it."""
+    seeds: int = 1
+    """Of how many seeds its outputs are, those of one seed after those of the other in the order of repeats; 1 where
+    several outputs of an example are independent draws, to be averaged."""
     untested: dict[str, str] = field(default_factory=dict)
     """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
     have no statistics here; what would run."""

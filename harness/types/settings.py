@@ -26,6 +26,7 @@ class StatsConfig:
     method: str = "percentile"
     seed: int = 12345
     strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
+    repeats: str = "independent"
     units: str = "auto"
     buckets: int = 16_384
 
