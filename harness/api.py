@@ -75,6 +75,7 @@ def compare(
     correction: str = CORRECTION,
     scores: Sequence[str] | None = None,
     cross_check: bool = False,
+    question: str | None = None,
     progress: Progress = silent,
     trust: Trusted = False,
 ) -> Comparisons:
@@ -82,11 +83,13 @@ def compare(
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
-    ranks where a score is a mean over examples. The result is a list of rows; its `.macro` holds the averages over data
-    sets.
+    ranks where a score is a mean over examples. `question` is `outputs` (which of these are better) or `seeds` (which
+    system would be with new seeds); without it, of seeds where every system has several. A run may be a group,
+    `"ours=runs/ours-seed*"`, whose members are seeds of one system. The result is a list of rows; its `.macro` holds
+    the averages over data sets.
     """
     options = ComparisonOptions(
-        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check
+        test, resamples, level, seed, method, alternative, correction, _several(scores), question, cross_check
     )
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.analysis.groups import asked
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, alone, check_scores, grouped, pairs_of
 from harness.report.terminal.progress import silent
@@ -19,7 +20,7 @@ def compare(
 ) -> Comparisons:
     """Runs on the same data in pairs: each against the baseline, or all with all where there is none."""
     options.check()
-    return _compared(_pairs(runs, baseline, options.scores), options, progress)
+    return _compared(_pairs(runs, baseline, options), options, progress)
 
 
 def power(
@@ -32,7 +33,7 @@ def power(
 ) -> list[Power]:
     """What a comparison of these runs can detect; `difference`: the one to detect, by default the one seen."""
     options.check()
-    pairs = _pairs(runs, baseline, options.scores)
+    pairs = _pairs(runs, baseline, options)
     if difference is not None:
         _check_one_metric(pairs, difference, options.scores)
     return powers(_compared(pairs, options, progress), difference, options.level, power)
@@ -41,7 +42,7 @@ def power(
 def best(runs: Sequence[Run], options: Options, progress: Progress = silent) -> list[Best]:
     """The best of the runs on each data set by each headline score, corrected for having been chosen."""
     options.check()
-    groups = [_runs_of(pairs) for pairs in _pairs(runs, None)]
+    groups = [_runs_of(pairs) for pairs in _pairs(runs, None, ComparisonOptions(question="outputs"))]
     with progress("resampling", options.resamples * len(groups)) as step:
         return [winner for group in groups for winner in best_of(group, options, step.advance)]
 
@@ -71,9 +72,11 @@ def _runs_of(pairs: Sequence[Pair]) -> list[RunResult]:
     return list({run.name: run for pair in pairs for run in pair}.values())
 
 
-def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | None = None) -> list[list[Pair]]:
+def _pairs(runs: Sequence[Run], baseline: Run | None, options: ComparisonOptions) -> list[list[Pair]]:
     """(baseline, system) pairs of runs, grouped by data; every run has a partner."""
-    groups = grouped(*loaded_runs(runs, baseline))
+    loaded, base = loaded_runs(runs, baseline)
+    ready = asked(loaded if base is None else [*loaded, base], options.question)
+    groups = grouped(ready[: len(loaded)], None if base is None else ready[-1])
     members = [run for group in groups for run in group.runs]
     if len(members) < 2:
         raise HarnessError(
@@ -82,5 +85,5 @@ def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | No
     for group in groups:
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))
-    check_scores(groups, scores)
+    check_scores(groups, options.scores)
     return [pairs_of(group, group.baseline) for group in groups]

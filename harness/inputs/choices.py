@@ -18,6 +18,8 @@ CORRECTIONS = {
 CORRECTION = "max-t"
 METHODS = ("percentile", "basic", "bca", "normal", "studentized")
 """Of a score's interval."""
+OVER_SEEDS = "t over seeds"
+"""The method of an interval that allows for new seeds, which is not chosen."""
 DIFFERENCE_METHODS = ("percentile", "basic", "bca", "normal")
 """Of the interval of a difference between two systems."""
 REPEATS = ("independent", "seeds")

@@ -26,6 +26,7 @@ from harness.run.answers import Answered, Answers, Reads
 from harness.run.health import Health
 from harness.run.rows_checked import check_references, check_rows
 from harness.stats.estimation import Failures, design_of, estimate
+from harness.stats.of_k import Several
 from harness.stats.options import Options
 from harness.stats.tally import Tally
 from harness.store.example_table import metadata_name
@@ -214,17 +215,19 @@ def score(
     design = design_of(answers.rows.blocks(), subject.cluster, options)
     tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
     health, failed = Health(), []
+    several = Several(scorer.metrics if design.repeats == 1 and design.example is not None else {})
     with progress("scoring", len(answers) * len(tallies)) as step:
         for block, rows in scorer.blocks(answers, reused, step):
             for name, tally in tallies.items():
                 tally.add(rows[name])
             health.add(block.rows, block.processed)
+            several.add(block.processed.texts, rows)
             sink.add(block, rows)
             if block.processed.failed:
                 failed.append(block.rows.taken(np.flatnonzero(~block.processed.texts.present)))
     failures = Failures(answers.failed, Examples.joined(failed) if failed else Examples.of([]))
     with progress("resampling", options.resamples) as step:
-        scores = estimate(list(tallies.values()), failures, options, step.advance)
+        scores = estimate([*tallies.values(), *several.tallies(design, signatures)], failures, options, step.advance)
     return RunResult(
         name=subject.name,
         dataset=subject.dataset,

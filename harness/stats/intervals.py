@@ -24,10 +24,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from harness.inputs.choices import OVER_SEEDS
 from harness.stats import seeds
 from harness.stats.design import Design
 from harness.stats.options import Options
-from harness.stats.resampling import Draws, Sample, quiet_single_thread, replicates, resampled
+from harness.stats.resampling import BLOCK, Draws, Sample, quiet_single_thread, replicates, resampled
 from harness.stats.tally import Tally
 from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
 
@@ -68,6 +69,8 @@ def tallied_scores(
     for group in together.values():
         samples = [sample for _, sample in group]
         draw = options.resamples if samples[0].design.units > 1 else 0
+        if samples[0].design.repeats > 1:  # bounds of seeds need none; a few tell whether the score is defined
+            draw = min(draw, BLOCK)
         drawn = replicates(samples, draw, options.seed, "intervals", advance) if draw else [None] * len(samples)
         for (tally, sample), replicate in zip(group, drawn, strict=True):
             for score in _scores(tally, sample, replicate, options):
@@ -86,7 +89,7 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
         if sample.design.units:
             estimates = sample.estimate()
         if drawn is not None and sample.design.repeats > 1:
-            ends, methods = seeds.bounds(sample, estimates, options.level), [seeds.METHOD] * len(nan)
+            ends, methods = seeds.bounds(sample, estimates, options.level), [OVER_SEEDS] * len(nan)
         elif drawn is not None:
             ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()

@@ -21,6 +21,7 @@ from harness.inputs.choices import (
     DIFFERENCE_METHODS,
     LEVEL,
     METHODS,
+    QUESTIONS,
     REPEATS,
     RESAMPLES,
     SEED,
@@ -85,6 +86,9 @@ class ComparisonOptions:
     correction: str = CORRECTION
     scores: tuple[str, ...] | None = None
     """The headline scores of the family; all where None."""
+    question: str | None = None
+    """`outputs`: which of these are better; `seeds`: which system would be with new seeds. None: of seeds where every
+    system has several."""
     cross_check: bool = False
     """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
 
@@ -94,6 +98,8 @@ class ComparisonOptions:
         check_choice("method", self.method, DIFFERENCE_METHODS)
         check_choice("alternative", self.alternative, ALTERNATIVES)
         check_choice("correction", self.correction, CORRECTIONS)
+        if self.question is not None:
+            check_choice("question", self.question, QUESTIONS)
         if self.resamples == 0:
             raise HarnessError("resamples=0; expected 2 or more for a comparison")
 

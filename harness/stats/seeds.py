@@ -33,9 +33,6 @@ from harness.stats.design import Design
 from harness.stats.resampling import Sample
 from harness.types import Array
 
-METHOD = "t over seeds"
-"""What scores.json calls an interval that allows for new seeds."""
-
 
 @dataclass(frozen=True)
 class Spread:

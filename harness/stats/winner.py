@@ -11,10 +11,11 @@ not all: the resamples start from scores that luck has already spread (docs/stat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.inputs.choices import OVER_SEEDS
 from harness.stats.design import Design
 from harness.stats.intervals import interval
 from harness.stats.options import Options
@@ -51,9 +52,10 @@ class Best:
 
 def best_of(runs: Sequence[RunResult], options: Options, advance: Advance = nothing) -> list[Best]:
     """The best of runs on the same data, by each headline score that all of them have."""
-    design = Design.of_run(runs[0], options.seed)
+    designs = [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
+    design = designs[0]
     names = [name for name in runs[0].statistics if all(name in run.statistics for run in runs)]
-    samples = [_sample(run, name, design) for name in names for run in runs]
+    samples = [_sample(run, name, own) for name in names for run, own in zip(runs, designs, strict=True)]
     drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
     winners: list[Best] = []
     with quiet_single_thread():
@@ -105,7 +107,8 @@ def _by_score(
 def _own_interval(run: RunResult, score: str, resampled: Array, seen: float, level: float) -> tuple[float, float]:
     """The bounds that the run was stored with; where these are of another level, from its replicates (resamples,)."""
     stored = run.scores.get(score)
-    if stored is not None and stored.level == level and stored.low is not None and stored.high is not None:
+    usual = stored is not None and stored.level == level and stored.method != OVER_SEEDS
+    if stored is not None and usual and stored.low is not None and stored.high is not None:
         return stored.low, stored.high
     low, high = interval(resampled[:, None], np.array([seen]), level, "percentile")
     return float(low[0]), float(high[0])

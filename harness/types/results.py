@@ -286,6 +286,16 @@ class Study:
     def runs(self) -> list[RunResult]:
         return [run for group in self.groups for run in group.runs]
 
+    @property
+    def of_seeds(self) -> bool:
+        """Whether the tests are of new seeds."""
+        return any(row.question == "seeds" for row in self.comparisons)
+
+    @property
+    def tested_by(self) -> str:
+        """The test, in words."""
+        return "t-test for new seeds" if self.of_seeds else f"paired {self.test}"
+
 
 @dataclass(frozen=True)
 class Figure:

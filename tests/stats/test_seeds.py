@@ -9,14 +9,15 @@ import pytest
 import scipy.stats
 
 from benchmarks.seeds_coverage import World, made, shares
+from harness.inputs.choices import OVER_SEEDS
 from harness.metrics.bleu import Bleu
 from harness.stats import intervals
 from harness.stats.comparison import compare
 from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.planning import needed_seeds, needed_units, seeds_detectable, seeds_power
-from harness.stats.resampling import Sample
-from harness.stats.seeds import METHOD, Spread, seeded
+from harness.stats.resampling import Sample, replicates
+from harness.stats.seeds import Spread, seeded
 from harness.testing import CannedMetric
 from harness.types import Batch, HarnessError, RunResult, Signature, Statistics
 
@@ -130,13 +131,11 @@ def test_a_corpus_score_of_seeds() -> None:
     parts = seeded(Sample(metric, rows, design))
     alone = metric.score(rows[which == 1].sum(0))
     assert parts.by_seed[1] == pytest.approx(alone)
-    from harness.stats.resampling import replicates
-
     drawn = replicates([Sample(metric, rows, design)], 4000, 1, "x")[0][:, 0]
     assert drawn.std() == pytest.approx(np.sqrt(parts.spread(0).examples), rel=0.08)
     statistics = Statistics.of(metric, rows, Signature({}, {}), "")
     score = intervals.scores([statistics], design, Options(resamples=100))["bleu"]
-    assert score.method == METHOD
+    assert score.method == OVER_SEEDS
     reach = parts.spread(0).reach(0.95)
     assert (score.low, score.high) == (
         pytest.approx(score.estimate - reach),  # type: ignore[operator]

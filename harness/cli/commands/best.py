@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import as_json, loaded, progress, resampling, trusting
+from harness.cli.arguments import as_json, grouping, loaded, progress, resampling, trusting
 from harness.cli.output import print_json, show_warnings
 
 
 def add(commands: Any) -> None:
     best = commands.add_parser("best", help="the best of several runs, corrected for having been chosen")
     best.add_argument("runs", nargs="+", metavar="RUN", help="all the runs that the best was chosen from")
+    grouping(best, question=False)
     resampling(best, scores=False)
     trusting(best)
     as_json(best)

@@ -1,10 +1,20 @@
-"""`harness compare RUN RUN…`: paired comparison of stored runs."""
+"""`harness compare RUN RUN…`: paired comparison of stored runs, or of groups of them (`ours=runs/ours-seed*`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, as_json, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.arguments import (
+    RUN,
+    as_json,
+    comparison_options,
+    grouping,
+    loaded,
+    progress,
+    resampling,
+    testing,
+    trusting,
+)
 from harness.cli.output import print_json, show_warnings
 from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS
 
@@ -26,6 +36,7 @@ def add(commands: Any) -> None:
         "--cross-check", action="store_true", help="also run the paired t-test and Wilcoxon's test, for means"
     )
     testing(compare)
+    grouping(compare)
     resampling(compare)
     trusting(compare)
     as_json(compare)
@@ -44,7 +55,7 @@ def call(options: Any) -> None:
     ranked = rankings(rows)
     if options.json:
         fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
-        fields |= {"resamples": options.resamples, "seed": options.seed}
+        fields |= {"question": rows[0].question, "resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
         print_json(**fields, rankings=[asdict(ranking) for ranking in ranked])
     else:

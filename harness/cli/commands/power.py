@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import as_json, comparison_options, loaded, progress, resampling, trusting
+from harness.cli.arguments import as_json, comparison_options, grouping, loaded, progress, resampling, trusting
 from harness.cli.output import print_json, show_warnings
 
 
@@ -16,6 +16,7 @@ def add(commands: Any) -> None:
         "--difference", type=float, help="the difference to detect, of one metric (default: the one seen)"
     )
     power.add_argument("--power", type=float, default=0.8, help="the chance of detecting it (default: %(default)s)")
+    grouping(power)
     resampling(power)
     trusting(power)
     as_json(power)

@@ -44,7 +44,7 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
     for dataset, group in groupby(rows, key=lambda r: r.dataset):
         on_it = list(group)
-        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, paired {options.test}", "bold"))
+        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, {_test(on_it, options)}", "bold"))
         if len(pairs) <= MANY or not rankings:
             _print_pairs(out, on_it, options)
         _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset])
@@ -56,7 +56,8 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
         out.print(hint, style="dim")
-    if options.test == "bootstrap" and min(row.n for row in rows) < FEW:
+    outputs = [row.n for row in rows if row.question == "outputs"]
+    if options.test == "bootstrap" and outputs and min(outputs) < FEW:
         hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
         out.print(hint, style="dim")
     unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
@@ -146,6 +147,15 @@ def _units(rows: Sequence[Comparison]) -> str:
     return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
 
 
+def _test(rows: Sequence[Comparison], options: Settings) -> str:
+    """The test, and where there are seeds what it is of."""
+    if rows[0].question != "seeds":
+        return f"paired {options.test}"
+    counts = sorted({count for row in rows for count in row.seeds or ()})
+    shown = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{shown} seeds of each system, t-test for new seeds (Satterthwaite)"
+
+
 def _p(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.4f}"
 
@@ -177,6 +187,9 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
+    seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
+    if seeds:
+        limits += f"; no n will do, seeds of each system that would: {listed(seeds)}"
     one_sided = alternative != "two-sided"
     if not parts:
         apart = f"is not shown to be {alternative} than {first.baseline}"
