@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading
+from harness.analysis import comparing, loading, noise
 from harness.analysis.loading import Run
+from harness.analysis.noise import Variance
 from harness.analysis.trust import Trusted
 from harness.inputs.choices import CORRECTION, LEVEL, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
@@ -18,6 +19,7 @@ from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
+from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.winner import Best
 from harness.types import Comparisons, Progress, RunRecord, RunResult
@@ -103,13 +105,34 @@ def power(
     power: float = POWER,
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    question: str | None = None,
+    correlation: float = 0.0,
     progress: Progress = silent,
     trust: Trusted = False,
 ) -> list[Power]:
     """What comparisons of these runs can detect: the smallest difference, the power for `difference` (by default the
-    one seen; where given, of the scores of one metric), and the number of examples or clusters that would detect it."""
-    options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores))
-    return comparing.power(*_trusted(runs, baseline, trust), options, difference, power, progress)
+    one seen; where given, of the scores of one metric), and the number of examples, clusters or seeds that would detect
+    it, with the interval of that number. One run alone is a pilot: two systems like it, their scores of an example
+    correlated by `correlation`."""
+    options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores), question=question)
+    aim = Aim(difference, power, level, correlation)
+    return comparing.power(*_trusted(runs, baseline, trust), options, aim, progress)
+
+
+def variance(
+    runs: Sequence[Run],
+    scores: Sequence[str] | None = None,
+    level: float = LEVEL,
+    seed: int = SEED,
+    group_by: str | None = None,
+    trust: Trusted = False,
+) -> list[Variance]:
+    """Where the noise of each headline score comes from: examples, seeds, prompts or whatever differs between runs that
+    should not matter, each with its share, the interval of that, and what two more of it would do.
+
+    Each group (`"ours=runs/ours-seed*"`) and each run with several outputs of an example is taken by itself, all other
+    runs on one data set together, or by `group_by`, the parameter that does not matter."""
+    return noise.variance(runs, noise.Asked(_several(scores), level, seed, group_by), trust)
 
 
 def best(

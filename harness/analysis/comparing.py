@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from harness.analysis.groups import asked
+from harness.analysis.batch_order import warn_of_batch_order
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, alone, check_scores, grouped, pairs_of
+from harness.analysis.questions import asked
 from harness.report.terminal.progress import silent
 from harness.stats import comparison
-from harness.stats.detection import POWER, Power, powers
+from harness.stats.design import Design
+from harness.stats.detection import Power
+from harness.stats.experiments import Aim, piloted, powered
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.planning import degrees_of
+from harness.stats.resampling import Sample, quiet_single_thread
+from harness.stats.seeds import seeded
 from harness.stats.winner import Best, best_of
-from harness.types import Comparisons, HarnessError, Progress, RunResult
+from harness.types import Comparisons, Group, HarnessError, Progress, RunResult
 
 
 def compare(
@@ -20,23 +27,54 @@ def compare(
 ) -> Comparisons:
     """Runs on the same data in pairs: each against the baseline, or all with all where there is none."""
     options.check()
-    return _compared(_pairs(runs, baseline, options), options, progress)
+    pairs = _pairs(runs, baseline, options)
+    rows = _compared(pairs, options, progress)
+    warn_of_batch_order([run for group in pairs for run in _runs_of(group)], rows, options.seed)
+    return rows
 
 
 def power(
     runs: Sequence[Run],
     baseline: Run | None,
     options: ComparisonOptions,
-    difference: float | None = None,
-    power: float = POWER,
+    aim: Aim,
     progress: Progress = silent,
 ) -> list[Power]:
-    """What a comparison of these runs can detect; `difference`: the one to detect, by default the one seen."""
+    """What a comparison of these runs can detect, or of two systems like the one that is given alone."""
     options.check()
-    pairs = _pairs(runs, baseline, options)
-    if difference is not None:
-        _check_one_metric(pairs, difference, options.scores)
-    return powers(_compared(pairs, options, progress), difference, options.level, power)
+    aim.check()
+    loaded, base = loaded_runs(runs, baseline)
+    if len(loaded) == 1 and base is None:
+        return pilot(loaded[0], options, aim)
+    pairs = _pairs(loaded, base, options)
+    if aim.difference is not None:
+        check_one_metric(pairs, aim.difference, options.scores)
+    return powered(_compared(pairs, options, progress), aim)
+
+
+def pilot(run: RunResult, options: ComparisonOptions, aim: Aim) -> list[Power]:
+    """What a comparison of two systems like this one would detect."""
+    if aim.difference is None:
+        raise HarnessError(f"{run.name} alone shows no difference; expected --difference, or a second run")
+    check_one_metric([[(run, run)]], aim.difference, options.scores)
+    check_scores([Group(run.dataset, (run, run))], options.scores)
+    (ready,) = asked([run], options.question)
+    design = Design.of_run(ready, options.seed)
+    estimates = []
+    for statistics in ready.statistics.values():
+        keep = design.rows_of(design.complete(statistics.scored))
+        sample = Sample(statistics.metric, statistics.whole[keep], design.kept(keep))
+        with quiet_single_thread():
+            parts = seeded(sample)
+        for i, score in enumerate(statistics.metric.score_names):
+            if "." in score or (options.scores is not None and score not in options.scores):
+                continue
+            spread, names = parts.spread(i), (ready.dataset, ready.name, score)
+            degrees = spread.degrees if spread.seeds else degrees_of(parts.moves[:, i], spread.units)
+            unit = sample.design.count(), design.label
+            row = piloted(names, spread, unit, aim, degrees or spread.units - 1.0)
+            estimates.append(replace(row, digits=statistics.metric.digits_of(score)))
+    return estimates
 
 
 def best(runs: Sequence[Run], options: Options, progress: Progress = silent) -> list[Best]:
@@ -52,7 +90,7 @@ def _compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progr
         return comparison.compare(pairs, options, step.advance)
 
 
-def _check_one_metric(pairs: Sequence[Sequence[Pair]], difference: float, scores: Sequence[str] | None) -> None:
+def check_one_metric(pairs: Sequence[Sequence[Pair]], difference: float, scores: Sequence[str] | None) -> None:
     """Refuses one difference for scores of several metrics, of which some go to 100 and some to 1."""
     first_scores: dict[str, str] = {}  # metric -> the first of its scores that is asked for
     for name, statistics in (item for group in pairs for _, run in group for item in run.statistics.items()):

@@ -16,8 +16,6 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness.analysis import sweeps
 from harness.analysis.pairing import common_metrics, in_order
 from harness.inputs import arrow, files
@@ -28,7 +26,7 @@ from harness.stats.design import Design
 from harness.stats.options import Options
 from harness.store.places import RUNS
 from harness.store.records import records
-from harness.types import Group, HarnessError, Rows, RunResult, Score, nearest
+from harness.types import HarnessError, Rows, RunResult, Score, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,12 +76,12 @@ def merged(name: str, runs: Sequence[RunResult]) -> list[RunResult]:
 def _merged(name: str, system: str, runs: Sequence[RunResult]) -> RunResult:
     first = runs[0]
     order = first.columns("id", "repeat")
-    each = _outputs_each(first)
+    each = outputs_each(first)
     ready = [first]
     for run in runs[1:]:
-        if run.seeds > 1 or first.seeds > 1 or _outputs_each(run) != each:
+        if run.seeds > 1 or first.seeds > 1 or outputs_each(run) != each:
             raise HarnessError(
-                f"{name}: {run.name} has {_outputs_each(run)} outputs an example of {run.seeds} seeds, {first.name} "
+                f"{name}: {run.name} has {outputs_each(run)} outputs an example of {run.seeds} seeds, {first.name} "
                 f"{each} of {first.seeds}; expected runs of one seed each, with the same number of outputs"
             )
         ready.append(in_order(run, first, order))
@@ -124,7 +122,8 @@ def _rows_of(runs: Sequence[RunResult], metric: str) -> Rows:
     return Rows.joined(*(run.statistics[metric].whole for run in runs))
 
 
-def _outputs_each(run: RunResult) -> int:
+def outputs_each(run: RunResult) -> int:
+    """How many outputs an example has, at most."""
     return int(arrow.integers(run.columns("repeat").column("repeat")).max(initial=0)) + 1
 
 
@@ -191,9 +190,15 @@ def _scores(group: RunResult, first: RunResult) -> dict[str, Score]:
 def by_parameter(runs: Sequence[RunResult], parameter: str | None) -> list[RunResult]:
     """The runs, those that differ in this parameter alone as one; where none is given, in the one that all of the runs
     were made with (`group_by`)."""
+    groups = split(runs, parameter)
+    return list(runs) if groups is None else [run for name, group in groups for run in merged(name, group)]
+
+
+def split(runs: Sequence[RunResult], parameter: str | None) -> list[tuple[str, list[RunResult]]] | None:
+    """The same as (name, runs) of each group; None where there is nothing to group by."""
     chosen = parameter or _own(runs)
     if chosen is None or chosen == UNGROUPED:
-        return list(runs)
+        return None
     together: dict[str, list[tuple[Any, RunResult]]] = {}
     for run in runs:
         settings = dict(leaves({part: run.manifest.get("config", {}).get(part) for part in sweeps.PARTS}))
@@ -209,7 +214,7 @@ def by_parameter(runs: Sequence[RunResult], parameter: str | None) -> list[RunRe
         raise HarnessError(f"no two of the {len(runs)} runs differ in {chosen} alone; expected seeds of one system")
     groups = [[run for _, run in sorted(group, key=_by_value)] for group in together.values()]
     names = _labels([group[0] for group in groups], chosen)
-    return [run for name, group in zip(names, groups, strict=True) for run in merged(name, group)]
+    return list(zip(names, groups, strict=True))
 
 
 def _by_value(item: tuple[Any, RunResult]) -> tuple[bool, Any]:
@@ -248,60 +253,3 @@ def _dropped(tree: Any, path: Sequence[str]) -> Any:
     if len(path) == 1:
         return {key: value for key, value in tree.items() if key != path[0]}
     return {key: _dropped(value, path[1:]) if key == path[0] else value for key, value in tree.items()}
-
-
-# ---------------------------------------------------------------- questions
-
-
-def asked(runs: Sequence[RunResult], question: str | None) -> list[RunResult]:
-    """The runs with the seeds that the question is of: `outputs` of none, `seeds` of all that they have. Where nothing
-    is said it is of seeds where every run has several."""
-    if question == "seeds":
-        return [_with_seeds(run) for run in runs]
-    several = [run.name for run in runs if run.seeds > 1]
-    if question is None and len(several) == len(runs):
-        return list(runs)
-    if question is None and several:
-        alone = [run.name for run in runs if run.seeds == 1]
-        log.warning(
-            "%s has one seed, so that these outputs are compared and nothing is said of new seeds; two or more seeds "
-            "of each system would tell (--question outputs: the same without this line)", files.some(alone),
-        )  # fmt: skip
-    return [run if run.seeds == 1 else replace(run, seeds=1) for run in runs]
-
-
-def _with_seeds(run: RunResult) -> RunResult:
-    if run.seeds > 1:
-        return run
-    outputs = _outputs_each(run)
-    if outputs == 1:
-        raise HarnessError(
-            f"{run.name} has one seed, which tells nothing of another; expected two or more seeds of each system for "
-            "--question seeds (NAME=GLOB makes one system of several runs), or --question outputs"
-        )
-    return replace(run, seeds=outputs)
-
-
-def even(group: Group) -> Group:
-    """The runs with as many outputs of each example as the one with the fewest, so that they can stand side by side;
-    scores are those of all outputs."""
-    if len({len(next(iter(run.statistics.values())).rows) for run in group.runs if run.statistics}) < 2:
-        return group
-    counts = [_outputs_each(run) for run in group.runs]
-    shown = {run.name: _first_outputs(run, min(counts)) for run in group.runs}
-    return replace(
-        group,
-        runs=tuple(shown.values()),
-        baseline=None if group.baseline is None else shown[group.baseline.name],
-    )
-
-
-def _first_outputs(run: RunResult, count: int) -> RunResult:
-    rows = run.columns("id", "repeat")
-    example, repeat = arrow.codes(arrow.whole(rows.column("id"))), arrow.integers(rows.column("repeat"))
-    kept = np.flatnonzero(repeat < count)
-    places = kept[np.lexsort((repeat[kept], example[kept]))]
-    statistics = {name: part.taken(places.tolist()) for name, part in run.statistics.items()}
-    return replace(
-        run, load=lambda: run.table.take(arrow.numbers(places.astype(np.int64))), statistics=statistics, seeds=1
-    )

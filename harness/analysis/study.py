@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis import sweeps
-from harness.analysis.groups import asked, even
 from harness.analysis.leaders import average_leaders, leaders_of
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, can_be_tested, check_scores, grouped, pairs_of, tested
+from harness.analysis.questions import asked, even
 from harness.inputs.choices import METHODS
 from harness.report.terminal.progress import silent
 from harness.stats import comparison, intervals

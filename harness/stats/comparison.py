@@ -24,7 +24,7 @@ from harness.stats.intervals import interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
 from harness.stats.per_example import outcomes
-from harness.stats.planning import against_seeds
+from harness.stats.planning import against_seeds, degrees_of
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
 from harness.stats.spilled import Spilled
 from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Rows, RunResult, nothing
@@ -105,6 +105,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             p_wilcoxon=checks[1],
             higher_is_better=metric.higher_is_better,
             digits=metric.digits_of(metric.score_names[i]),
+            degrees=degrees_of(gains, pair.n),
         )
         if of_seeds is not None:
             row = replace(row, **of_seeds)

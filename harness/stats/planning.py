@@ -15,11 +15,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from harness.stats.detection import POWER
 from harness.stats.options import ComparisonOptions
 from harness.stats.seeds import Spread
+from harness.types import Array
 
 MOST_UNITS = 2**40
 MOST_SEEDS = 1_000
@@ -66,8 +70,6 @@ def against_seeds(
     spread: Spread, difference: float, higher_is_better: bool, options: ComparisonOptions
 ) -> dict[str, Any]:
     """What a comparison says where the question is of new seeds: the fields that seeds change."""
-    import numpy as np
-
     against = float(options.statistic(np.array(difference), higher_is_better))
     known, reach = math.isfinite(difference) and math.isfinite(spread.variance), spread.reach(options.level)
     plan = (options.level, POWER, options.sides)
@@ -84,7 +86,22 @@ def against_seeds(
         "question": "seeds",
         "seeds": spread.seeds,
         "degrees": spread.degrees if known else None,
+        "parts": asdict(spread),
     }
+
+
+def degrees_of(values: Array, n: int) -> float | None:
+    """With how many degrees of freedom the variance of n such values is known: fewer than n - 1 where their tails are
+    heavy (Bonett 2006), more where they are light."""
+    values = values[~np.isnan(values)]
+    count = len(values)
+    around = values - values.mean() if count else values
+    square = float((around**2).mean()) if count else 0.0
+    if count < 4 or square <= 0:
+        return None
+    excess = float((around**4).mean()) / square**2 - 3
+    kurtosis = 3 + ((count + 1) * excess + 6) * (count - 1) / ((count - 2) * (count - 3))  # unbiased for a normal
+    return 2 * (n - 1) / max(kurtosis - (n - 3) / n, 2 / n)
 
 
 def _least(enough: Callable[[int], bool], low: int, high: int) -> int:

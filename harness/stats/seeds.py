@@ -24,7 +24,7 @@ With few seeds their spread is known badly: a test is Student's t, with as many 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,7 +130,7 @@ class Seeded:
 
     def spread(self, score: int, other: Seeded | None = None) -> Spread:
         """Of one of the scores, or of its difference to another system's on the same units."""
-        systems = (self,) if other is None else (other, self)
+        systems = [system for system in ((self,) if other is None else (other, self)) if len(system.by_seed)]
         moves = self.moves[:, score] - (0.0 if other is None else other.moves[:, score])
         return Spread(
             float((moves**2).sum()),
@@ -150,15 +150,23 @@ class Seeded:
 
 
 def seeded(sample: Sample) -> Seeded:
-    """Of a sample whose repeats are two or more seeds."""
+    """Of a sample of one seed or more; one tells nothing of another."""
     design, seeds = sample.design, sample.design.repeats
     moves = _moves(sample.left_out(), design)
+    if seeds == 1:
+        return Seeded(np.empty((0, moves.shape[1])), moves, np.zeros(moves.shape[1]), len(design.sizes))
     by_seed, apart = [], np.zeros(moves.shape[1])
-    for seed in range(seeds):
-        own, without = _of_seed(sample, seed)
+    for own, of_seed in cells(sample):
         by_seed.append(own)
-        apart += ((_moves(without, design) - moves) ** 2).sum(axis=0)
+        apart += ((of_seed - moves) ** 2).sum(axis=0)
     return Seeded(np.array(by_seed), moves, apart / (seeds * (seeds - 1)), len(design.sizes))
+
+
+def cells(sample: Sample) -> Iterator[tuple[Array, Array]]:
+    """For each seed its scores (s,) and what each unit moves them by (units, s)."""
+    for seed in range(sample.design.repeats):
+        own, without = _of_seed(sample, seed)
+        yield own, _moves(without, sample.design)
 
 
 def by_seed(sample: Sample) -> Array:

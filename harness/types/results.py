@@ -116,7 +116,9 @@ class Comparison:
     seeds: tuple[int, int] | None = None
     """Where the question is of seeds, how many baseline and system have."""
     degrees: float | None = None
-    """Where it is, the degrees of freedom of the t-test."""
+    """Degrees of freedom with which the standard error is known: of the t-test where the question is of seeds."""
+    parts: Mapping[str, Any] | None = None
+    """Where the question is of seeds, the variance of the difference by its sources: `harness.stats.seeds.Spread`."""
     needed_seeds: int | None = None
     """Where it is, the seeds of each system that would detect the difference seen on these units."""
 

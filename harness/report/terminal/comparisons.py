@@ -1,4 +1,4 @@
-"""Comparisons, rankings, power and the best of many, as tables and sentences for a terminal."""
+"""Comparisons, rankings and the best of many, as tables and sentences for a terminal."""
 
 from __future__ import annotations
 
@@ -202,26 +202,6 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`"""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
-
-
-def print_powers(rows: Sequence[Any], power: float) -> None:
-    """What comparisons can detect, one table per pair."""
-    out = console()
-    for (dataset, baseline, system), group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
-        pair = list(group)
-        out.print(
-            Text(f"{in_line(f'{dataset}: {system} against {baseline}')}, n = {pair[0].n:,} {pair[0].unit}", "bold")
-        )
-        shown = Columns(
-            ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
-            ("power for it", "right"), ("n for it", "right"),
-        )  # fmt: skip
-        for row in pair:
-            values = (number(x, row.digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
-            shown.add_row(row.score, *values, f"{row.power:.0%}", "n/a" if row.needed is None else f"{row.needed:,}")
-        show(out, shown)
-        out.print()
-    out.print(f"Smallest detectable and n: with a chance of {power:.0%}, in a single test.", style="dim")
 
 
 def print_best(rows: Sequence[Any]) -> None:
