@@ -71,10 +71,10 @@ def test_parameters_that_do_not_matter(cli: Any) -> None:
     assert swept.code == 0
     folders = [str(path) for path in sorted(Path("swept").iterdir())]
     (row,) = harness.variance(folders)
-    assert row.levels == {"seed": 2, "postprocess.lowercase": 2}
+    assert row.levels == {"seed": 2, "lowercase": 2}
     grid = [harness.variance(folders[:3])[0], harness.variance([f"x={','.join(folders[:3])}"])[0]]
     assert [part.levels for part in grid] == [{"run": 3}, {"seed": 3}]
-    assert "the 3 runs are no grid of seed × postprocess.lowercase" in (grid[0].note or "")
+    assert "the 3 runs are no grid of seed × lowercase" in (grid[0].note or "")
     by_seed = harness.variance(folders, group_by="system.seed")
     assert [part.levels for part in by_seed] == [{"seed": 2}, {"seed": 2}]
 

@@ -49,8 +49,7 @@ def _needed(row: Any) -> str:
 def _interval(row: Any) -> str:
     if row.needed is None or row.needed_low is None:
         return "n/a"
-    high = "none will do" if row.needed_high is None else f"{row.needed_high:,}"
-    return f"{row.needed_low:,} to {high}"
+    return f"{row.needed_low:,} or more" if row.needed_high is None else f"{row.needed_low:,} to {row.needed_high:,}"
 
 
 def _seeds(count: int | None) -> str:

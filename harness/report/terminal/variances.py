@@ -71,7 +71,8 @@ def _bought(row: Any) -> Any:
             return f"{narrowed}, which no number of {unit} would."
         if purchase.examples < 0.5:
             return f"{narrowed}: nothing is gained."
-        return f"{narrowed}, as would {round(purchase.examples):,} more {unit}."
+        examples = round(purchase.examples)
+        return f"{narrowed}, as would {examples:,} more {unit.removesuffix('s') if examples == 1 else unit}."
 
     return words
 
