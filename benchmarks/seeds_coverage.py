@@ -15,10 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from harness import variance
+from harness.stats import intervals
 from harness.stats.comparison import compare
-from harness.stats.options import ComparisonOptions
+from harness.stats.design import Design
+from harness.stats.of_k import Several
+from harness.stats.options import ComparisonOptions, Options
+from harness.stats.planning import seeds_power
+from harness.stats.seeds import Spread
 from harness.testing import CannedMetric
-from harness.types import Array, Comparison, RunResult, Signature, Statistics
+from harness.types import Array, Comparison, RunResult, Signature, Statistics, Texts
 
 EXAMPLE, GAIN, OUTPUT = 30.0, 10.0, 20.0
 """Standard deviations, in points: of examples, of a system's gain on one, and of one output."""
@@ -56,10 +62,18 @@ class World:
         return first, second
 
     @property
+    def spread(self) -> Spread:
+        """The variance of the difference by its sources."""
+        both = OUTPUT**2 / (self.n * self.repeats)
+        examples = 2 * (GAIN**2 / self.n + both)
+        if not self.seeds:
+            return Spread(examples + 2 * self.effect**2 / self.repeats, (), (), (), self.n)
+        return Spread(examples, (both,) * 2, (self.effect**2 / self.repeats + both,) * 2, (self.repeats,) * 2, self.n)
+
+    @property
     def error(self) -> float:
         """The standard error of the difference."""
-        of_one = (GAIN**2 + OUTPUT**2 / self.repeats) / self.n + self.effect**2 / self.repeats
-        return math.sqrt(2 * of_one)
+        return self.spread.error
 
 
 def made(name: str, values: Array, seeds: bool = False) -> RunResult:
@@ -101,16 +115,23 @@ def compared(world: World, simulation: int, test: str = "bootstrap", resamples: 
 def section(simulations: int = 1000) -> str:
     """The section of docs/statistics.md."""
     error = 100 * math.sqrt(0.05 * 0.95 / simulations)
+    about = f"Made-up systems, {simulations:,} simulations a cell; Monte Carlo error {error:.1f} at 5 % or 95 %."
     return "\n".join(
         [
             "### Several outputs of an example, and seeds: tests at 5 % and 95 % intervals, %",
             "",
-            f"Made-up systems, {simulations:,} simulations a cell; Monte Carlo error {error:.1f} at 5 %. Power: for a "
-            "difference of 2.8 standard errors.",
+            f"{about} Power: for a difference of 2.8 standard errors; planned: as `harness power` says it.",
             "",
-            "| outputs | n | alarms | power | interval of the difference holds | standard error, in true ones |",
-            "| --- | ---: | ---: | ---: | ---: | ---: |",
+            "| outputs | n | alarms | power | planned | interval of the difference holds | error, in true ones |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
             *(_line(*cell, simulations) for cell in cells()),
+            "",
+            "### Shares of the noise, and the best of k: 95 % intervals hold, %",
+            "",
+            "| of | truth | holds |",
+            "| --- | ---: | ---: |",
+            *shares_of_noise(simulations),
+            *of_k(simulations),
             "",
         ]
     )
@@ -132,9 +153,59 @@ def _line(name: str, world: World, test: str, simulations: int) -> str:
     null = shares(world, simulations, test, resamples)
     real = World(world.n, world.repeats, world.effect, 2.8 * world.error, world.seeds)
     power = shares(real, simulations, test, resamples, first=simulations)
-    mark = "" if 0.04 <= null["alarms"] <= 0.06 else " ✗"
-    values = [f"{100 * null['alarms']:.1f}{mark}", *(f"{100 * power[key]:.1f}" for key in ("alarms", "held"))]
+    slack = 2 * math.sqrt(0.05 * 0.95 / simulations)
+    values = [
+        _marked(null["alarms"], 0.04 - slack, 0.06 + slack), f"{100 * power['alarms']:.1f}",
+        f"{100 * seeds_power(real.gain, world.spread, LEVEL):.1f}", _marked(power["held"], 0.93 - slack, 0.97 + slack),
+    ]  # fmt: skip
     return f"| {name} | {world.n:,} | {' | '.join(values)} | {null['error']:.2f} |"
+
+
+def _marked(share: float, low: float, high: float) -> str:
+    """In %, with a mark where it misses by more than the Monte Carlo error."""
+    return f"{100 * share:.1f}{'' if low <= share <= high else ' ✗'}"
+
+
+def shares_of_noise(simulations: int) -> Iterator[str]:
+    """How often the interval of the share that seeds have in the noise holds it."""
+    for name, effect in EFFECTS.items():
+        for seeds in SEEDS:
+            world, held = World(100, seeds, effect, seeds=True), 0
+            parts = EXAMPLE**2 / world.n, effect**2 / seeds, (GAIN**2 + OUTPUT**2) / (world.n * seeds)
+            truth = parts[1] / sum(parts)
+            for simulation in range(simulations):
+                rng = np.random.default_rng([simulation, seeds])
+                values = rng.normal(50.0, EXAMPLE, (world.n, 1)) + rng.normal(0, effect, (1, seeds))
+                values = values + rng.normal(0, math.hypot(GAIN, OUTPUT), (world.n, seeds))
+                (row,) = variance([made("a", values, seeds=True)])
+                source = next(source for source in row.sources if source.name == "seed")
+                held += source.low <= truth <= source.high
+            yield f"| seeds, {seeds} of {name} effect | {100 * truth:.0f} % | {_marked(held / simulations, 0.93, 1)} |"
+
+
+def of_k(simulations: int, n: int = 100, repeats: int = 5) -> Iterator[str]:
+    """How often the interval of pass_k holds it, where the chances of being right are spread evenly."""
+    held = np.zeros(repeats)
+    truths = [k / (k + 1) for k in range(1, repeats + 1)]
+    for simulation in range(simulations):
+        rng = np.random.default_rng(simulation)
+        right = (rng.random((n, repeats)) < rng.random((n, 1))).astype(np.float64)
+        run = made("a", right)
+        several = Several({"canned": bounded()})
+        several.add(Texts.of([str(i) for i in range(right.size)]), {"canned": run.statistics["canned"].whole})
+        tallies = several.tallies(Design.of_run(run), {"canned": Signature({}, {})})
+        scores = intervals.tallied_scores(tallies, Options(resamples=1000, seed=simulation))
+        for k, truth in enumerate(truths):
+            score = scores[f"canned.pass_{k + 1}"]
+            held[k] += (score.low or 0.0) <= truth <= (score.high or 0.0)
+    for k in range(repeats):
+        yield f"| pass_{k + 1} of {repeats}, n = {n} | {truths[k]:.3f} | {_marked(held[k] / simulations, 0.93, 1)} |"
+
+
+def bounded() -> CannedMetric:
+    metric = CannedMetric()
+    metric.bounds = (0.0, 1.0)
+    return metric
 
 
 if __name__ == "__main__":
