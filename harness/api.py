@@ -5,7 +5,7 @@ A facade that nothing else imports: each function makes the records that the roo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from harness.analysis import comparing, loading, noise
 from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
 from harness.analysis.trust import Trusted
-from harness.inputs.choices import CORRECTION, LEVEL, RESAMPLES, SEED
+from harness.inputs.choices import CORRECTION, LEVEL, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
@@ -33,7 +33,7 @@ def evaluate(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
-    method: str = "percentile",
+    method: str = METHOD,
     ids: Sequence[str] | None = None,
     clusters: Sequence[Any] | None = None,
     strata: Sequence[Any] | None = None,
@@ -72,12 +72,13 @@ def compare(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
-    method: str = "percentile",
+    method: str = METHOD,
     alternative: str = "two-sided",
     correction: str = CORRECTION,
     scores: Sequence[str] | None = None,
     cross_check: bool = False,
     question: str | None = None,
+    margins: Mapping[str, float] | None = None,
     progress: Progress = silent,
     trust: Trusted = False,
 ) -> Comparisons:
@@ -85,14 +86,16 @@ def compare(
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
-    ranks where a score is a mean over examples. `question` is `outputs` (which of these are better) or `seeds` (which
-    system would be with new seeds); without it, of seeds where every system has several. A run may be a group,
+    ranks where a score is a mean over examples; `margins={"bleu": 0.5}` also tests whether the system is equivalent, or
+    not worse, within differences that do not matter. `question` is `outputs` (which of these are better) or `seeds`
+    (which system would be with new seeds); without it, of seeds where every system has several. A run may be a group,
     `"ours=runs/ours-seed*"`, whose members are seeds of one system. The result is a list of rows; its `.macro` holds
     the averages over data sets.
     """
     options = ComparisonOptions(
-        test, resamples, level, seed, method, alternative, correction, _several(scores), question, cross_check
-    )
+        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
+        margins=tuple((margins or {}).items()), question=question,
+    )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
 
@@ -144,7 +147,7 @@ def best(
     trust: Trusted = False,
 ) -> list[Best]:
     """The best of several runs on the same data by each headline score, corrected for having been chosen."""
-    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, "percentile", seed), progress)
+    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, seed=seed), progress)
 
 
 def table(

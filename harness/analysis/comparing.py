@@ -16,6 +16,7 @@ from harness.stats.detection import Power
 from harness.stats.experiments import Aim, piloted, powered
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.planning import degrees_of
+from harness.stats.ranking import Ranking, rankings
 from harness.stats.resampling import Sample, quiet_single_thread
 from harness.stats.seeds import seeded
 from harness.stats.winner import Best, best_of
@@ -27,10 +28,34 @@ def compare(
 ) -> Comparisons:
     """Runs on the same data in pairs: each against the baseline, or all with all where there is none."""
     options.check()
-    pairs = _pairs(runs, baseline, options)
+    wanted = None if options.scores is None and not options.margins else (*(options.scores or ()), *_margined(options))
+    pairs = _pairs(runs, baseline, replace(options, scores=wanted))
     rows = _compared(pairs, options, progress)
     warn_of_batch_order([run for group in pairs for run in _runs_of(group)], rows, options.seed)
     return rows
+
+
+def ranked(
+    runs: Sequence[Run], rows: Comparisons, options: ComparisonOptions, progress: Progress = silent
+) -> list[Ranking]:
+    """The rankings of runs of which all pairs were compared, by two-sided tests: one that looks in one direction only
+    says nothing of who is worse."""
+    ranking = rankings(rows)
+    if not ranking or options.alternative == "two-sided":
+        return ranking
+    return rankings(compare(runs, None, replace(options, alternative="two-sided", margins=()), progress))
+
+
+def _margined(options: ComparisonOptions) -> list[str]:
+    """The scores that have a margin, each of which must be among those tested."""
+    names = [score for score, _ in options.margins]
+    for score in names:
+        if options.scores is not None and score not in options.scores:
+            raise HarnessError(
+                f"margin {score}: only {', '.join(options.scores)} {'is' if len(options.scores) == 1 else 'are'} "
+                f"tested; expected {score} among them"
+            )
+    return names
 
 
 def power(

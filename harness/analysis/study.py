@@ -12,7 +12,7 @@ from harness.analysis.leaders import average_leaders, leaders_of
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, can_be_tested, check_scores, grouped, pairs_of, tested
 from harness.analysis.questions import asked, even
-from harness.inputs.choices import METHODS
+from harness.inputs.choices import METHOD, METHODS
 from harness.report.terminal.progress import silent
 from harness.stats import comparison, intervals
 from harness.stats.design import Design
@@ -81,8 +81,8 @@ def _at_level(run: RunResult, options: ComparisonOptions) -> RunResult:
     level, resamples, seed = options.level, options.resamples, options.seed
     if all(score.level == level and score.resamples for score in run.scores.values()):
         return run
-    methods = dict.fromkeys(score.method for score in run.scores.values() if score.method in METHODS)
-    method = next(iter(methods), "percentile")
+    method = (run.manifest.get("config", {}).get("stats") or {}).get("method") if run.manifest else None
+    method = method if method in METHODS else METHOD
     statistics, chosen = list(run.statistics.values()), Options(resamples, level, method, seed)
     made = intervals.scores(statistics, Design.of_run(run, seed), chosen) if statistics else {}
     scores = {name: made.get(name) or _without_interval(score, level) for name, score in run.scores.items()}

@@ -4,9 +4,11 @@ needed."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, QUESTIONS, RESAMPLES, SEED, TESTS
+from harness.types.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.analysis.trust import Trust
@@ -108,6 +110,20 @@ def comparison_options(options: argparse.Namespace) -> ComparisonOptions:
     names = {field.name for field in fields(ComparisonOptions)} & vars(options).keys()
     scores = None if options.score is None else tuple(options.score)
     return ComparisonOptions(**{name: getattr(options, name) for name in names}, scores=scores)
+
+
+def margins(given: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """(score, margin) of each `SCORE=X`."""
+    pairs = []
+    for text in given:
+        score, _, number = text.partition("=")
+        try:
+            pairs.append((score.strip(), float(number)))
+        except ValueError:
+            raise HarnessError(
+                f"--margin {text}: {number!r} is no number; expected SCORE=X, such as bleu=0.5"
+            ) from None
+    return tuple(pairs)
 
 
 def progress(options: argparse.Namespace) -> Progress:

@@ -16,11 +16,21 @@ CORRECTIONS = {
 }
 """Of p-values over a family of hypotheses, each with its title."""
 CORRECTION = "max-t"
-METHODS = ("percentile", "basic", "bca", "normal", "studentized")
+METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal", "studentized", "wilson")
 """Of a score's interval."""
 OVER_SEEDS = "t over seeds"
 """The method of an interval that allows for new seeds, which is not chosen."""
-DIFFERENCE_METHODS = ("percentile", "basic", "bca", "normal")
+METHOD = "auto"
+INTERVALS = {
+    "expanded": "expanded percentile bootstrap",
+    "agresti-coull": "Agresti–Coull",
+    "wilson": "Wilson",
+    "tango": "Tango",
+    "jackknife": "jackknife",
+    **{name: f"{name} bootstrap" for name in ("percentile", "basic", "bca", "normal", "studentized")},
+}
+"""What an interval was computed by, with its title."""
+DIFFERENCE_METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal")
 """Of the interval of a difference between two systems."""
 REPEATS = ("independent", "seeds")
 """What several outputs of an example are: draws for each example by itself, or one of each of the same seeds."""

@@ -38,6 +38,7 @@ class Nist(Metric):
     name = "nist"
     title = "NIST"
     digits = 2
+    caution = "the weights are those of this data set, and a larger one scores higher: compare on the same data only"
     reads = ("outputs", "references")
     threads = True
     plain = ("tokenize", "max_order", "lowercase")

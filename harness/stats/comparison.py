@@ -1,11 +1,12 @@
 """Paired comparison of systems on the same examples.
 
-For each headline score the difference to a baseline gets a bootstrap interval and a p-value, from the same resamples
-for all systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences.
-`randomization`: outputs of the two systems are swapped at random, p = (1 + #{|d*| >= |d|}) / (R + 1), by exact
-enumeration where there are no more than R ways to swap. One-sided tests leave the bars away. Identical systems get
-p = 1 either way. P-values are adjusted over the whole family (scores x systems x data sets); verdicts follow the
-adjusted ones.
+For each headline score the difference to a baseline gets an interval and a p-value, from the same resamples for all
+systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences, expanded as the
+intervals are (harness/stats/expansion.py). `randomization`: outputs of the two systems are swapped at random,
+p = (1 + #{|d*| >= |d|}) / (R + 1), by exact enumeration where there are no more than R ways to swap. One-sided tests
+leave the bars away. Identical systems get p = 1 either way, and none a smaller p than the units that differ permit
+(harness/stats/fewness.py). P-values are adjusted over the whole family (scores x systems x data sets); verdicts follow
+the adjusted ones.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ import numpy as np
 from harness.stats.corrections import share
 from harness.stats.design import Design
 from harness.stats.detection import needed, smallest_detectable
-from harness.stats.family import Tested, corrected, macro
+from harness.stats.expansion import Expansion
+from harness.stats.family import corrected, macro
+from harness.stats.hypotheses import Hypothesis, Tested
 from harness.stats.intervals import interval, number, spread
+from harness.stats.joint import Swaps
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
 from harness.stats.per_example import outcomes
 from harness.stats.planning import against_seeds, degrees_of
+from harness.stats.proportions import TANGO, PairedShares, unseen_error
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
 from harness.stats.spilled import Spilled
-from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Rows, RunResult, nothing
+from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Metric, Rows, RunResult, nothing
+
+NOTHING_DIFFERS = "no example differs: the standard error is the largest that this leaves likely"
 
 
 def compare(
@@ -67,19 +74,33 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         swapped = _swapped(pair, paired) if paired.sample(pair.after).summable else _exchanged(pair, paired)
         null = swapped[:, which]
         nulls[pair.before, pair.after] = null.T
-    left_out = None
-    if options.method == "bca":
-        left_out = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
-    lows, highs = interval(differences, seen, options.level, options.method, left_out)
-    errors, gained = spread(differences), paired.gains(pair)
+    by_example, evidence, errors = paired.examples(pair), paired.evidence(pair), spread(differences)
+    gained, expansion = (by_example[1] - by_example[0]).T, evidence.expansion
+    lows, highs = _bounds(pair, paired, differences, seen)
+    differing = paired.differing(pair, gained)
     spreads = paired.seeds.spreads(pair.before, pair.after) if paired.seeds.asked else None
     draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
     for j, i in enumerate(which):
-        difference, error, under_null, gains = float(seen[j]), float(errors[j]), null[:, j], gained[:, j]
+        difference, error, gains = float(seen[j]), float(errors[j]), gained[:, j]
+        hypothesis = Hypothesis(
+            systems=systems,
+            source=draws,
+            score=j,
+            group=paired.purpose,
+            draws=Swaps(len(null), paired.exact),
+            expansion=expansion,
+            differing=differing[j],
+            shares=PairedShares.of(by_example[0][j], by_example[1][j], metric, evidence, error**2),
+        )
+        method, low, high = options.interval_method, lows[j], highs[j]
+        if options.method == "auto" and hypothesis.shares is not None:
+            method, (low, high) = TANGO, hypothesis.shares.interval(options.level)
         against = options.statistic(np.array(difference), metric.higher_is_better)
-        p_value = share(options.statistic(under_null, metric.higher_is_better), float(against), paired.exact)
+        p_value = hypothesis.p_value(
+            share(options.statistic(null[:, j], metric.higher_is_better), float(against), paired.exact), options
+        )
         checks = _cross_checks(gains, options) if options.cross_check and _is_mean(pair, design) else (None, None)
-        of_seeds = None if spreads is None else against_seeds(spreads[j], difference, metric.higher_is_better, options)
+        could = _likely_error(error, hypothesis, metric, options)
         row = Comparison(
             dataset=pair.baseline.dataset,
             baseline=pair.baseline.name,
@@ -91,25 +112,40 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             baseline_estimate=number(before[i]),
             system_estimate=number(after[i]),
             difference=number(difference),
-            low=number(lows[j]),
-            high=number(highs[j]),
+            low=number(low),
+            high=number(high),
             p_value=p_value if np.isfinite(difference) else None,
             p_adjusted=None,
             verdict="not distinguishable",
-            smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
-            needed=_needed(pair.n, error, difference, float(against), options),
-            standard_error=number(error),
+            smallest_detectable=number(smallest_detectable(could, options.level, sides=options.sides)),
+            needed=_needed(pair.n, could, difference, float(against), options),
+            standard_error=number(could),
             effect_size=number(difference / (error * np.sqrt(pair.n))) if error > 0 else None,
             **_shares(gains if metric.higher_is_better else -gains),
             p_t=checks[0],
             p_wilcoxon=checks[1],
             higher_is_better=metric.higher_is_better,
             digits=metric.digits_of(metric.score_names[i]),
+            method=method,
+            note=None if differing[j] or not np.isfinite(difference) else NOTHING_DIFFERS,
+            margin=options.margin_of(metric.score_names[i]),
             degrees=degrees_of(gains, pair.n),
         )
-        if of_seeds is not None:
-            row = replace(row, **of_seeds)
-        yield Tested(row, systems, draws, j, len(under_null), paired.exact)
+        if spreads is not None:
+            row = replace(row, **against_seeds(spreads[j], difference, metric.higher_is_better, options))
+        yield Tested(row, hypothesis)
+
+
+def _bounds(pair: Pair, paired: Paired, differences: Array, seen: Array) -> tuple[Array, Array]:
+    """(low, high), each (tested,), from replicates (resamples, tested) of the differences."""
+    options = paired.options
+    more: Array | Expansion | None = None
+    if options.interval_method == "expanded":
+        more = paired.evidence(pair).expansion
+    elif options.interval_method == "bca":
+        which = tested(pair.metric, options)
+        more = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
+    return interval(differences, seen, options.level, options.interval_method, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +168,14 @@ class _Draws:
         before, after = self.paired.estimates(self.pair)
         place = tested(self.pair.metric, self.paired.options)[score]
         return self.drawn(score) - float(after[place] - before[place])
+
+
+def _likely_error(error: float, by: Hypothesis, metric: Metric, options: ComparisonOptions) -> float:
+    """The standard error of a difference by what could have been seen, where few or no examples differ; from its
+    replicates otherwise."""
+    if by.shares is not None:
+        return by.shares.error(options.level)
+    return error if by.differing else unseen_error(metric, by.expansion, options.level)
 
 
 def _needed(n: int, error: float, difference: float, against: float, options: ComparisonOptions) -> int | None:

@@ -22,6 +22,9 @@ from harness.types import HarnessError, RunResult, Texts
 
 Codes = NDArray[np.int64]
 Kept = NDArray[np.bool_]
+IN_A_STRATUM = 4
+"""Units of a stratum below which strata are merged: resamples of two vary half as much as new data would, and of one
+not at all (docs/statistics.md has the table)."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Design:
             label=None if run.cluster is None else f"clusters by {run.cluster}",
         )
         stats = run.manifest.get("config", {}).get("stats") if run.manifest else None
-        drawn = design.in_buckets(ids if clusters is None else clusters, Units.of_config(stats, seed))
+        names = ids if clusters is None else clusters
+        drawn = design.with_small_strata_merged().in_buckets(names, Units.of_config(stats, seed))
         if not 1 <= run.seeds <= drawn.repeats:
             raise HarnessError(
                 f"{run.path or run.name} says that it has {run.seeds} seeds, and has {drawn.repeats} outputs an "
@@ -97,6 +101,21 @@ class Design:
         if seeds == self.repeats:
             return self
         return replace(self, repeat=self.repeat * seeds // self.repeats)
+
+    @property
+    def small_strata(self) -> int:
+        """How many strata have too few units to draw from."""
+        return int(np.count_nonzero(self.sizes < IN_A_STRATUM)) if len(self.sizes) > 1 else 0
+
+    def with_small_strata_merged(self) -> Design:
+        """The same rows, strata of too few units merged."""
+        if not self.small_strata:
+            return self
+        of_unit = _merged(np.repeat(np.arange(len(self.sizes)), self.sizes))
+        order = np.argsort(of_unit, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return replace(self, members=place[self.members], sizes=np.bincount(of_unit))
 
     def in_buckets(self, names: Sequence[object], units: Units) -> Design:
         """The same rows with buckets for units, where there are too many of these; `names` (n,): of their units."""
@@ -145,6 +164,15 @@ class Design:
         """How many examples or clusters there are, among the rows that are kept."""
         singles = self.members if self.singles is None else self.singles
         return int(np.count_nonzero(np.bincount(singles if keep is None else singles[keep])))
+
+    @cached_property
+    def of_examples(self) -> Codes:
+        """(examples,) the unit of each example."""
+        if self.example is None:
+            return self.members
+        of_example = np.empty(int(self.example.max(initial=-1)) + 1, dtype=np.int64)
+        of_example[self.example] = self.members
+        return of_example
 
     def complete(self, scored: Kept) -> Kept:
         """(examples,) those of which every output was scored; `scored` (n,)."""
@@ -212,3 +240,20 @@ def _by_stratum(members: Codes, strata: Sequence[object]) -> tuple[Codes, Codes]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return place[members], np.bincount(of_unit)
+
+
+def _merged(of_unit: Codes) -> Codes:
+    """The stratum of each unit (units,), those of too few units merged into one; where that has too few still, with the
+    smallest of the others.
+
+    >>> _merged(np.repeat([0, 1, 2], [5, 2, 3])).tolist(), _merged(np.repeat([0, 1, 2], [5, 1, 4])).tolist()
+    ([0, 0, 0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
+    """
+    sizes = np.bincount(of_unit)
+    small = np.flatnonzero(sizes < IN_A_STRATUM)
+    if len(small) and sizes[small].sum() < IN_A_STRATUM and len(small) < len(sizes):
+        others = np.where(sizes < IN_A_STRATUM, len(of_unit) + 1, sizes)
+        small = np.append(small, np.argmin(others))
+    merged = np.arange(len(sizes))
+    merged[small] = small.min(initial=len(sizes))
+    return _renumbered(merged[of_unit])[1]

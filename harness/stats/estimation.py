@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.stats import intervals
-from harness.stats.design import Design, codes
+from harness.stats.design import IN_A_STRATUM, Design, codes
 from harness.stats.options import Options
 from harness.stats.resampling import quiet_single_thread
 from harness.stats.tally import Tally
@@ -61,7 +61,12 @@ def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options)
         ids=ids,
         label=None if cluster is None else f"clusters by {cluster}",
     )
-    drawn = design.in_buckets(ids if clusters is None else clusters, options.drawn)
+    if design.small_strata:
+        log.warning(
+            "stats.strata=%s: %d of its values have fewer than %d %s, too few to draw from; they are merged",
+            options.strata, design.small_strata, IN_A_STRATUM, design.label,
+        )  # fmt: skip
+    drawn = design.with_small_strata_merged().in_buckets(ids if clusters is None else clusters, options.drawn)
     return drawn if options.repeats == "seeds" else drawn.of_seeds(1)
 
 

@@ -9,6 +9,7 @@ harness.types.errors.HarnessError: correction=bonferroni; expected one of max-t,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from harness.inputs.choices import (
     CORRECTIONS,
     DIFFERENCE_METHODS,
     LEVEL,
+    METHOD,
     METHODS,
     QUESTIONS,
     REPEATS,
@@ -42,7 +44,7 @@ class Options:
 
     resamples: int = RESAMPLES
     level: float = LEVEL
-    method: str = "percentile"
+    method: str = METHOD
     seed: int = SEED
     strata: str | None = None
     units: str = "auto"
@@ -79,18 +81,20 @@ class ComparisonOptions:
     resamples: int = RESAMPLES
     level: float = LEVEL
     seed: int = SEED
-    method: str = "percentile"
+    method: str = METHOD
     """Of the intervals of differences."""
     alternative: str = "two-sided"
     """`better` or `worse`: a one-sided test of the system against the baseline."""
     correction: str = CORRECTION
     scores: tuple[str, ...] | None = None
     """The headline scores of the family; all where None."""
+    cross_check: bool = False
+    """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
+    margins: tuple[tuple[str, float], ...] = ()
+    """(score, difference that does not matter): these are also tested for equivalence and for not being worse."""
     question: str | None = None
     """`outputs`: which of these are better; `seeds`: which system would be with new seeds. None: of seeds where every
     system has several."""
-    cross_check: bool = False
-    """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
 
     def check(self) -> None:
         Options(resamples=self.resamples, level=self.level, seed=self.seed).check()
@@ -102,6 +106,17 @@ class ComparisonOptions:
             check_choice("question", self.question, QUESTIONS)
         if self.resamples == 0:
             raise HarnessError("resamples=0; expected 2 or more for a comparison")
+        for score, margin in self.margins:
+            if not 0 < margin < math.inf:
+                raise HarnessError(f"margin {score}={margin:g}; expected a difference above 0")
+
+    @property
+    def interval_method(self) -> str:
+        """How intervals of differences come from the replicates."""
+        return "expanded" if self.method == "auto" else self.method
+
+    def margin_of(self, score: str) -> float | None:
+        return dict(self.margins).get(score)
 
     @property
     def sides(self) -> int:

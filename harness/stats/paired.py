@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.stats.design import Design, Kept
+from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired_seeds import Seeds
+from harness.stats.proportions import Evidence
 from harness.stats.resampling import (
     Draws,
     Sample,
@@ -79,6 +81,7 @@ class Paired:
         self._samples: dict[Key, Sample] = {}
         self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
         self._estimates: dict[Key, Array] = {}
+        self._evidence: dict[tuple[bytes, int], Evidence] = {}
         self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
         self._draw([key for key in self._partners if tested(self._statistics[key[0]].metric, options)], advance)
 
@@ -164,11 +167,33 @@ class Paired:
         """Sums (resamples, k) of the rows of baseline and system that are to be swapped."""
         return self._marked[pair.before], self._marked[pair.after]
 
-    def gains(self, pair: Pair) -> Array:
-        """What the system scores more than the baseline (examples that both have, tested), example by example; several
-        outputs of an example are averaged."""
+    def examples(self, pair: Pair) -> tuple[Array, Array]:
+        """The scores (tested, examples that both have) of baseline and system, example by example; several outputs of
+        an example are averaged."""
         keep = self._keep(pair.after)
-        return (self._scored[pair.after[0]][:, keep] - self._scored[pair.before[0]][:, keep]).T
+        return self._scored[pair.before[0]][:, keep], self._scored[pair.after[0]][:, keep]
+
+    def evidence(self, pair: Pair) -> Evidence:
+        """What the rows that both have say of the whole."""
+        which, whole = pair.after[1], self._of[pair.after[0]]
+        if (which, id(whole)) not in self._evidence:
+            kept = whole.rows_of(self._keep(pair.after))
+            design = whole if not which else replace(whole, members=whole.members[kept])
+            self._evidence[which, id(whole)] = Evidence.of(design, Expansion.of(design.members, design.sizes))
+        return self._evidence[which, id(whole)]
+
+    def differing(self, pair: Pair, gains: Array) -> list[int]:
+        """In how many units the two systems differ, by each tested score; from gains (examples, tested)."""
+        keep, before, after = self._keep(pair.after), *(self._statistics[key[0]] for key in (pair.before, pair.after))
+        members, metric = self.design.of_examples[keep], pair.metric
+        if metric.lists or len(before.rows) != len(after.rows):  # what lies beside the numbers is not looked at
+            return [pair.n] * gains.shape[1]
+        if metric.averaged:
+            apart = [outcome != 0 for outcome in gains.T]
+        else:
+            rows = self._of[pair.after[0]].complete((before.rows == after.rows).all(axis=1))
+            apart = [~rows[keep]] * gains.shape[1]
+        return [int(np.count_nonzero(np.bincount(members[mask]))) for mask in apart]
 
 
 def tested(metric: Metric, options: ComparisonOptions) -> list[int]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.inputs.choices import OVER_SEEDS
 from harness.stats.detection import POWER
 from harness.stats.options import ComparisonOptions
 from harness.stats.seeds import Spread
@@ -83,6 +84,8 @@ def against_seeds(
         "needed_seeds": needed_seeds(difference, spread, *plan) if possible else None,
         "standard_error": spread.error if known else None,
         "effect_size": None,
+        "method": OVER_SEEDS,
+        "note": None,
         "question": "seeds",
         "seeds": spread.seeds,
         "degrees": spread.degrees if known else None,

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from harness.stats.design import Design, Kept
+from harness.stats.expansion import Expansion
+from harness.stats.proportions import two_valued
 from harness.types import Advance, Array, Metric, Rows, Statistics, nothing
 
 Counts = NDArray[np.uint16]
@@ -75,6 +77,16 @@ class Sample:
             self.members, self.repeat = self.members[keep], self.repeat[keep]
         if self.summable and (design.repeats > 1 or not np.array_equal(self.members, np.arange(design.units))):
             self.rows = self._by_unit(self.rows)
+
+    @cached_property
+    def two_valued(self) -> Kept:
+        """(s,) which scores are shares of examples: each is at one end of the scale or the other."""
+        return two_valued(self.metric, self.whole.values)
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """How far the replicates fall short."""
+        return Expansion.of(self.members, self.design.sizes)
 
     @classmethod
     def scored(cls, statistics: Statistics, design: Design, among: Kept | None = None) -> Sample:
@@ -128,9 +140,10 @@ class Sample:
 class Summed(Sample):
     """A summable metric's rows that are summed by unit and repeat already."""
 
-    def __init__(self, metric: Metric, sums: Array, design: Design) -> None:
-        """`sums` (units, repeats * k)."""
+    def __init__(self, metric: Metric, sums: Array, design: Design, two_valued: Kept) -> None:
+        """`sums` (units, repeats * k); `two_valued` (s,) as `Sample` has it."""
         self.metric, self.design, self.rows = metric, design, sums
+        self.members, self.two_valued = design.members, two_valued
         self.summable, self.jackknifed = True, False
 
 

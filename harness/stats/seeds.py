@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.stats.design import Design
+from harness.stats.expansion import student_quantile, student_tail
 from harness.stats.resampling import Sample
 from harness.types import Array
 
@@ -94,20 +95,16 @@ class Spread:
 
     def reach(self, level: float) -> float:
         """Half the width of the interval."""
-        from scipy.special import stdtrit
-
-        return float(stdtrit(self.degrees, (1 + level) / 2)) * self.error if self.variance else 0.0
+        return student_quantile((1 - level) / 2, self.degrees) * self.error if self.variance else 0.0
 
     def p_value(self, difference: float, alternative: str) -> float:
         """Of a difference in the tested direction: `two-sided`, or one-sided with positive ones against the null."""
-        from scipy.special import stdtr
-
         if not self.variance:
             return 1.0 if difference == 0 or (alternative != "two-sided" and difference < 0) else 0.0
         statistic = difference / self.error
         if alternative == "two-sided":
-            return float(2 * stdtr(self.degrees, -abs(statistic)))
-        return float(stdtr(self.degrees, -statistic))
+            return 2 * student_tail(abs(statistic), self.degrees)
+        return student_tail(statistic, self.degrees)
 
 
 @dataclass(frozen=True)

@@ -92,13 +92,15 @@ class Comparison:
     p_value: float | None
     p_adjusted: float | None
     verdict: str
-    """`better`, `worse` or `not distinguishable`, by the adjusted p-value."""
+    """By the adjusted p-values: `better`, `worse`, `not distinguishable`, `too few to tell` where no p could have been
+    small enough; with a margin also `equivalent` and `not worse`."""
     smallest_detectable: float | None
     """The difference that 80 % of such experiments would detect at this level."""
     needed: int | None
     """Units that would detect the difference seen with that power, were it the true one."""
     standard_error: float | None
-    """Of the difference, from its bootstrap replicates."""
+    """Of the difference, from its bootstrap replicates; of shares of examples from its interval, and where no example
+    differs the largest that this leaves likely."""
     effect_size: float | None
     """The difference over the standard deviation of a unit's contribution to it (Cohen's d for paired means)."""
     won: float | None
@@ -111,6 +113,16 @@ class Comparison:
     higher_is_better: bool
     digits: int = DIGITS
     """How many digits after the point the score, and so its difference, is shown with."""
+    method: str = ""
+    """How the interval was computed: `expanded`, `tango` for shares of examples, or what was asked for."""
+    note: str | None = None
+    """What a reader must know: that there are too few units, or that no example differs."""
+    margin: float | None = None
+    """A difference that does not matter, where one was given."""
+    p_not_worse: float | None = None
+    p_equivalent: float | None = None
+    """With a margin: of the tests that the system is worse by that much or more, and that it is so far off either way;
+    adjusted over the family."""
     question: str = "outputs"
     """`outputs`: of these outputs; `seeds`: of new seeds of the same systems."""
     seeds: tuple[int, int] | None = None

@@ -187,6 +187,8 @@ class Metric(ABC):
     """True where every score of the corpus is the mean of its examples' scores."""
     bounds: tuple[float, float] | None = None
     """The range of an example's headline scores, where there is one and the scores are means."""
+    caution: str | None = None
+    """What a reader must know wherever one of its values is printed, such as that it grows with the data set."""
     title: str | None = None
     """What papers call its score; None: the score's name. Several headline scores: override `title_of`."""
     digits: int | None = None

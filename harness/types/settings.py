@@ -23,7 +23,7 @@ PLACE, MANNER = {DECIDES: "place"}, {DECIDES: "manner"}
 class StatsConfig:
     resamples: int = 10_000
     level: float = 0.95
-    method: str = "percentile"
+    method: str = "auto"
     seed: int = 12345
     strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
     repeats: str = "independent"

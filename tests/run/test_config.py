@@ -123,7 +123,7 @@ MISSPELT: list[tuple[list[str], str]] = [
     (["metrics.bleu.max_order=abc"], "metrics.bleu.max_order is 'abc'; expected a whole number"),
     (["stats.resamples=abc"], "Value 'abc' of type 'str' could not be converted to Integer"),
     (["dataset=file"], "dataset.path is not set; expected dataset.path=…"),
-    (["stats.method=magic"], "method=magic; expected one of percentile, basic, bca"),
+    (["stats.method=magic"], "method=magic; expected one of auto, expanded, percentile, basic, bca"),
     (["tracking=mlflow", "tracking.uri=file:./store"], "is a folder store, which MLflow 3 no longer writes"),
     (["--multirun", "system=lead,lexrank", "metrics.rouge.stemer=true"], "(did you mean 'metrics.rouge.stemmer'?)"),
 ]

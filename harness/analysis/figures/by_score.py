@@ -72,7 +72,7 @@ def effect_figures(view: View) -> Iterator[Figure]:
         f"the {study.tested_by}, p adjusted by {study.correction}, which a difference can fail though its own "
         "interval leaves out zero."
     )
-    chart = forest.draw(panels, forest.VERDICTS, view.width)
+    chart = forest.draw(panels, forest.looks_of(row.standing for panel in panels for row in panel.rows), view.width)
     yield view.figure("effects", f"Differences from {base}", caption, chart)
 
 

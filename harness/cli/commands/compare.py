@@ -10,13 +10,14 @@ from harness.cli.arguments import (
     comparison_options,
     grouping,
     loaded,
+    margins,
     progress,
     resampling,
     testing,
     trusting,
 )
 from harness.cli.output import print_json, show_warnings
-from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS
+from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS, METHOD
 
 
 def add(commands: Any) -> None:
@@ -30,10 +31,20 @@ def add(commands: Any) -> None:
         help="one-sided: only a better (worse) system counts (default: %(default)s)",
     )
     compare.add_argument(
-        "--method", choices=DIFFERENCE_METHODS, default="percentile", help="how the intervals are computed"
+        "--method",
+        choices=DIFFERENCE_METHODS,
+        default=METHOD,
+        help="how the intervals are computed (default: %(default)s)",
     )
     compare.add_argument(
         "--cross-check", action="store_true", help="also run the paired t-test and Wilcoxon's test, for means"
+    )
+    compare.add_argument(
+        "--margin",
+        metavar="SCORE=X",
+        action="append",
+        default=[],
+        help="a difference in SCORE that does not matter: is the system equivalent, or not worse? may be repeated",
     )
     testing(compare)
     grouping(compare)
@@ -44,21 +55,22 @@ def add(commands: Any) -> None:
 
 
 def call(options: Any) -> None:
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
-    from harness.analysis.comparing import compare
-    from harness.stats.ranking import rankings
+    from harness.analysis.comparing import compare, ranked
 
     show_warnings()
-    chosen = comparison_options(options)
-    rows = compare(*loaded(options), chosen, progress(options))
-    ranked = rankings(rows)
+    chosen = replace(comparison_options(options), margins=margins(options.margin))
+    runs, baseline = loaded(options)
+    rows = compare(runs, baseline, chosen, progress(options))
+    ranking = ranked(runs, rows, chosen, progress(options))
     if options.json:
         fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
-        fields |= {"question": rows[0].question, "resamples": options.resamples, "seed": options.seed}
+        fields |= {"margins": dict(chosen.margins), "question": rows[0].question}
+        fields |= {"resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
-        print_json(**fields, rankings=[asdict(ranking) for ranking in ranked])
+        print_json(**fields, rankings=[asdict(each) for each in ranking])
     else:
         from harness.report.terminal.comparisons import print_comparisons
 
-        print_comparisons(rows, ranked, chosen)
+        print_comparisons(rows, ranking, chosen)

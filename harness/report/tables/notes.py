@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import __version__
 from harness.inputs import arrow
-from harness.inputs.choices import CORRECTIONS, METHODS, OVER_SEEDS
+from harness.inputs.choices import CORRECTIONS, INTERVALS, OVER_SEEDS
 from harness.report.tables.cells import Column, Row, Section, Table, plain
 from harness.types import RunResult, Score, Study
 
@@ -59,7 +59,7 @@ def _intervals(table: Table) -> Iterator[str]:
 
 
 def _method(score: Score) -> str:
-    return f"{score.method} bootstrap" if score.method in METHODS else score.method
+    return INTERVALS.get(score.method, score.method)
 
 
 def _seed(run: RunResult) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -16,8 +16,8 @@ from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
 from harness.types import Comparison, Comparisons
 
-FEW = 50
-"""Units below which the bootstrap test has more false alarms than stated: docs/statistics.md has the table."""
+LETTERS = 12
+"""Characters of a label of letters that are still read."""
 MANY = 10
 """More pairs than this are shown as a ranking only."""
 
@@ -34,6 +34,8 @@ class Settings(Protocol):
     @property
     def alternative(self) -> str: ...
     @property
+    def margins(self) -> tuple[tuple[str, float], ...]: ...
+    @property
     def cross_check(self) -> bool:
         """Whether the t-test and Wilcoxon's were asked for."""
 
@@ -47,7 +49,7 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
         out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, {_test(on_it, options)}", "bold"))
         if len(pairs) <= MANY or not rankings:
             _print_pairs(out, on_it, options)
-        _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset])
+        _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset], options)
         out.print()
     if rows.macro:
         out.print(Text(f"{in_line(rows.macro[0].dataset)}: each score's mean over them, paired {options.test}", "bold"))
@@ -55,10 +57,6 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
-        out.print(hint, style="dim")
-    outputs = [row.n for row in rows if row.question == "outputs"]
-    if options.test == "bootstrap" and outputs and min(outputs) < FEW:
-        hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
         out.print(hint, style="dim")
     unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
     if options.cross_check and unchecked:
@@ -114,14 +112,20 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
     return wide, narrow
 
 
-def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
+def _print_rankings(out: Console, rankings: Sequence[Any], options: Settings) -> None:
     """For each score the range of ranks of each system, and letters shared by those that cannot be told apart; a table
     a score where all of them are too wide."""
     if not rankings:
         return
-    ranks = [{rank.system: f"{_places(rank)} {rank.letters}" for rank in ranking.systems} for ranking in rankings]
+    longest = max(len(rank.letters) for ranking in rankings for rank in ranking.systems)
+    lettered = longest <= LETTERS
+    ranks = [
+        {rank.system: f"{_places(rank)} {rank.letters}" if lettered else _places(rank) for rank in ranking.systems}
+        for ranking in rankings
+    ]
     names = [rank.system for rank in rankings[0].systems]
-    wide = Columns(("rank and group", "left"), *((ranking.score, "left") for ranking in rankings))
+    head = "rank and group" if lettered else "rank"
+    wide = Columns((head, "left"), *((ranking.score, "left") for ranking in rankings))
     for name in names:
         wide.add_row(name, *(cells.get(name, "") for cells in ranks))
     out.print()
@@ -129,11 +133,14 @@ def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
         out.print(wide)
     else:
         for ranking, cells in zip(rankings, ranks, strict=True):
-            narrow = Columns(("rank and group", "left"), (ranking.score, "left"))
+            narrow = Columns((head, "left"), (ranking.score, "left"))
             for rank in ranking.systems:
                 narrow.add_row(rank.system, cells[rank.system])
             show(out, narrow)
-    out.print("Ranks that the tests leave open; systems that share a letter cannot be told apart.", style="dim")
+    two_sided = "" if options.alternative == "two-sided" else "two-sided "
+    alike = " or are equivalent" if options.margins and two_sided == "" else ""
+    shared = f"systems that share a letter cannot be told apart{alike}" if lettered else "--json has the groups"
+    out.print(f"Ranks that {two_sided or 'the '}tests leave open; {shared}.", style="dim")
 
 
 def _places(rank: Any) -> str:
@@ -170,33 +177,54 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
 
     One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
     x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
-    the other direction, so there it is `A is not shown to be better than B; …`.
+    the other direction, so there it is `A is not shown to be better than B; …`. With margins, `A and B are equivalent
+    on x (within ±0.5).` and `A is not worse than B on x (by 0.5 or more).`
     """
     first = rows[0]
-    parts = []
-    for verdict in ("better", "worse"):
-        scores = [row.score for row in rows if row.verdict == verdict]
-        if scores:
-            parts.append(f"{verdict} than {first.baseline} on {listed(scores)}")
-    unclear = [row for row in rows if row.verdict == "not distinguishable"]
-    verdicts = f"{first.system} is {' and '.join(parts)}" if parts else ""
+    by_verdict = {verdict: [row for row in rows if row.verdict == verdict] for verdict in {row.verdict for row in rows}}
+    parts = [
+        f"{verdict} than {first.baseline} on {listed([row.score for row in some])}"
+        for verdict in ("better", "worse")
+        if (some := by_verdict.get(verdict))
+    ]
+    said = [f"{first.system} is {' and '.join(parts)}"] if parts else []
+    said += _within_margins(first, by_verdict)
+    said += [f"too few to tell: {row.note}" for row in by_verdict.get("too few to tell", [])[:1]]
+    unclear = by_verdict.get("not distinguishable", [])
     if not unclear:
-        return f"{verdicts}."
+        return f"{'; '.join(said)}."
+    limits = _limits(first, unclear)
+    one_sided = alternative != "two-sided"
+    if not said:
+        apart = f"is not shown to be {alternative} than {first.baseline}"
+        tied = f"and {first.baseline} cannot be told apart"
+        more = ", which is not to say that they are equal" if any(row.margin for row in unclear) else ""
+        return f"{first.system} {apart if one_sided else tied}{more}; {limits}."
+    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
+    return f"{'; '.join(said)}; {rest} on the rest ({limits})."
+
+
+def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Comparison]]) -> list[str]:
+    """What the margins show."""
+    said = []
+    if some := by_verdict.get("equivalent"):
+        within = listed([f"{row.score} (within ±{row.margin:g})" for row in some])
+        said.append(f"{first.system} and {first.baseline} are equivalent on {within}")
+    if some := by_verdict.get("not worse"):
+        within = listed([f"{row.score} (by {row.margin:g} or more)" for row in some])
+        said.append(f"{first.system} is not worse than {first.baseline} on {within}")
+    return said
+
+
+def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
+    """What could have been seen."""
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
     seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
-    if seeds:
-        limits += f"; no n will do, seeds of each system that would: {listed(seeds)}"
-    one_sided = alternative != "two-sided"
-    if not parts:
-        apart = f"is not shown to be {alternative} than {first.baseline}"
-        tied = f"and {first.baseline} cannot be told apart"
-        return f"{first.system} {apart if one_sided else tied}; {limits}."
-    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
-    return f"{verdicts}; {rest} on the rest ({limits})."
+    return limits + (f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else "")
 
 
 def listed(items: Sequence[str]) -> str:
