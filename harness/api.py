@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading
+from harness.analysis import comparing, loading, noise
 from harness.analysis.loading import Run
+from harness.analysis.noise import Variance
 from harness.analysis.trust import Trusted
 from harness.inputs.choices import CORRECTION, LEVEL, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
@@ -18,6 +19,7 @@ from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
+from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.winner import Best
 from harness.types import Comparisons, Contexts, Progress, RunRecord, RunResult
@@ -80,6 +82,7 @@ def compare(
     correction: str = CORRECTION,
     scores: Sequence[str] | None = None,
     cross_check: bool = False,
+    question: str | None = None,
     margins: Mapping[str, float] | None = None,
     progress: Progress = silent,
     trust: Trusted = False,
@@ -90,13 +93,15 @@ def compare(
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
     ranks where a score is a mean over examples; `margins={"bleu": 0.5}` also tests whether the system is equivalent, or
-    not worse, within differences that do not matter; `by` compares within the slices of a field or an expression. The
-    result is a list of rows; its `.macro` holds the averages over data sets, `.interactions` whether differences vary
-    between slices.
+    not worse, within differences that do not matter; `by` compares within the slices of a field or an expression.
+    `question` is `outputs` (which of these are better) or `seeds` (which system would be with new seeds); without it,
+    of seeds where every system has several. A run may be a group, `"ours=runs/ours-seed*"`, whose members are seeds of
+    one system. The result is a list of rows; its `.macro` holds the averages over data sets, `.interactions` whether
+    differences vary between slices.
     """
     options = ComparisonOptions(
         test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
-        margins=tuple((margins or {}).items()), by=by,
+        margins=tuple((margins or {}).items()), question=question, by=by,
     )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
@@ -110,13 +115,34 @@ def power(
     power: float = POWER,
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    question: str | None = None,
+    correlation: float = 0.0,
     progress: Progress = silent,
     trust: Trusted = False,
 ) -> list[Power]:
     """What comparisons of these runs can detect: the smallest difference, the power for `difference` (by default the
-    one seen; where given, of the scores of one metric), and the number of examples or clusters that would detect it."""
-    options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores))
-    return comparing.power(*_trusted(runs, baseline, trust), options, difference, power, progress)
+    one seen; where given, of the scores of one metric), and the number of examples, clusters or seeds that would detect
+    it, with the interval of that number. One run alone is a pilot: two systems like it, their scores of an example
+    correlated by `correlation`."""
+    options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores), question=question)
+    aim = Aim(difference, power, level, correlation)
+    return comparing.power(*_trusted(runs, baseline, trust), options, aim, progress)
+
+
+def variance(
+    runs: Sequence[Run],
+    scores: Sequence[str] | None = None,
+    level: float = LEVEL,
+    seed: int = SEED,
+    group_by: str | None = None,
+    trust: Trusted = False,
+) -> list[Variance]:
+    """Where the noise of each headline score comes from: examples, seeds, prompts or whatever differs between runs that
+    should not matter, each with its share, the interval of that, and what two more of it would do.
+
+    Each group (`"ours=runs/ours-seed*"`) and each run with several outputs of an example is taken by itself, all other
+    runs on one data set together, or by `group_by`, the parameter that does not matter."""
+    return noise.variance(runs, noise.Asked(_several(scores), level, seed, group_by), trust)
 
 
 def best(

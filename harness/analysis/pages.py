@@ -16,6 +16,7 @@ from harness.analysis import page_rows
 from harness.analysis.loading import Run
 from harness.analysis.study import study
 from harness.inputs import arrow
+from harness.inputs.choices import OVER_SEEDS
 from harness.report.page import alignments as aligned
 from harness.report.page import examples
 from harness.report.page.build import build
@@ -194,10 +195,13 @@ def _about(study: Study) -> str:
 
 def _note(study: Study) -> str:
     levels = sorted({score.level for run in study.runs for score in run.scores.values()})
-    note = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} bootstrap intervals."
+    of_seeds = any(score.method == OVER_SEEDS for run in study.runs for score in run.scores.values())
+    kind = "intervals for new seeds and examples" if of_seeds else "bootstrap intervals"
+    note = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} {kind}."
     if study.comparisons:
         note += (
-            f" Bold: the best, and what cannot be told apart from it by the paired {study.test} test at the level "
+            f" Bold: the best, and what cannot be told apart from it by the "
+            f"{study.tested_by if study.of_seeds else f'{study.tested_by} test'} at the level "
             f"{1 - study.level:.2g} ({adjusted(study.correction, 'all pairs and scores')}; "
             f"{study.resamples:,} resamples, seed {study.seed})."
         )

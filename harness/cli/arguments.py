@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, RESAMPLES, SEED, TESTS
+from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, QUESTIONS, RESAMPLES, SEED, TESTS
 from harness.types.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.stats.options import ComparisonOptions
     from harness.types import Progress, RunResult
 
-RUN = "a run folder, a run's name (the newest) or MLflow run id"
+RUN = "a run folder, a run's name (the newest) or MLflow run id; NAME=GLOB: all runs that fit, as seeds of one system"
 
 
 def resampling(command: argparse.ArgumentParser, scores: bool = True) -> None:
@@ -49,6 +49,23 @@ def by_slice(command: argparse.ArgumentParser) -> None:
     )
 
 
+def grouping(command: argparse.ArgumentParser, question: bool = True) -> None:
+    """Options of every command that takes seeds of a system as one."""
+    command.add_argument(
+        "--group-by",
+        metavar="PARAMETER",
+        help="runs that differ in this parameter of their config alone, such as system.seed, are seeds of one system "
+        "(default: as they were run with group_by; none: each by itself)",
+    )
+    if question:
+        command.add_argument(
+            "--question",
+            choices=QUESTIONS,
+            help="which of these outputs are better, or which system would be with new seeds (default: seeds where "
+            "every system has several)",
+        )
+
+
 def trusting(command: argparse.ArgumentParser) -> None:
     """Options of every command that scores stored rows: a run folder may come from anyone."""
     command.add_argument(
@@ -79,9 +96,15 @@ def trust_of(options: argparse.Namespace) -> Trust:
 
 def loaded(options: argparse.Namespace) -> tuple[list[RunResult], RunResult | None]:
     """(the runs, the baseline) that a command names."""
+    from harness.analysis.groups import by_parameter
     from harness.analysis.loading import loaded_runs
 
-    return loaded_runs(options.runs, getattr(options, "baseline", None), trust_of(options))
+    chosen, baseline = getattr(options, "group_by", None), getattr(options, "baseline", None)
+    runs, base = loaded_runs(options.runs, None, trust_of(options))
+    runs = by_parameter(runs, chosen)
+    if baseline is None:
+        return runs, base
+    return loaded_runs(runs, baseline, trust_of(options))
 
 
 def as_json(command: argparse.ArgumentParser) -> None:

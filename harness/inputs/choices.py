@@ -18,6 +18,8 @@ CORRECTIONS = {
 CORRECTION = "max-t"
 METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal", "studentized", "wilson")
 """Of a score's interval."""
+OVER_SEEDS = "t over seeds"
+"""The method of an interval that allows for new seeds, which is not chosen."""
 METHOD = "auto"
 INTERVALS = {
     "expanded": "expanded percentile bootstrap",
@@ -30,6 +32,10 @@ INTERVALS = {
 """What an interval was computed by, with its title."""
 DIFFERENCE_METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal")
 """Of the interval of a difference between two systems."""
+REPEATS = ("independent", "seeds")
+"""What several outputs of an example are: draws for each example by itself, or one of each of the same seeds."""
+QUESTIONS = ("outputs", "seeds")
+"""What a comparison asks: which of these outputs are better, or which systems would be with new seeds."""
 UNITS = ("auto", "examples", "buckets")
 """What is drawn when a score is resampled."""
 BUCKETS = 16_384

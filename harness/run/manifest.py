@@ -74,6 +74,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
             "name": result.system,
             "key": facts.keys["system"],
             "repeats": system.repeats,
+            "seeds": result.seeds,
             "about": masked(dict(system.about())),
             "step": system.step,
             "series": system.series,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from harness.run.rows_checked import check_passages
 from harness.run.scoring import References
 from harness.types import Advance, Dataset, Example, Examples, HarnessError, Progress, System, Texts
 from harness.types.text_columns import blocks_of, in_blocks
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,22 @@ def read(job: Job, progress: Progress) -> Data:
     check_passages(job.metrics, known, ("reference_contexts", "relevant"))
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
     return Data(examples, expanded(examples, job.system), content, whole)
+
+
+def check_repeats(job: Job, data: Data) -> None:
+    """Refuses seeds where there are none, and says that stored repeats may be seeds."""
+    if job.stats.repeats == "seeds" and data.repeats == 1:
+        raise HarnessError(
+            "stats.repeats=seeds with one output for each example; expected several (system.repeats, or a column "
+            "'repeat' of predictions). Seeds that are runs of their own are compared as a group: "
+            "harness compare NAME=GLOB"
+        )
+    if job.stats.repeats == "independent" and data.repeats > 1 and job.system.stored:
+        log.warning(
+            "%s has %d outputs for each example, which are taken for independent draws and averaged; if each repeat "
+            "is a training run or seed of its own, set stats.repeats=seeds",
+            job.system.name, data.repeats,
+        )  # fmt: skip
 
 
 def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, Content, str | None]:

@@ -74,6 +74,7 @@ def run(job: Job, progress: Progress) -> RunResult:
 def prepared(job: Job, progress: Progress) -> tuple[Data, Scorer]:
     """The data, and the metrics for it, after all checks."""
     data = reading.read(job, progress)
+    reading.check_repeats(job, data)
     return data, Scorer.fit(job.metrics, *data.references)
 
 

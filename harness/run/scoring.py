@@ -26,6 +26,7 @@ from harness.run.answers import Answered, Answers, Reads
 from harness.run.health import WINDOWS, Health
 from harness.run.rows_checked import check_fields, check_passages, check_references, check_rows
 from harness.stats.estimation import Failures, design_of, estimate
+from harness.stats.of_k import Several
 from harness.stats.options import Options
 from harness.stats.sliced import slices
 from harness.stats.tally import Tally
@@ -219,6 +220,7 @@ def score(
     tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
     read = any("outputs" in metric.reads for metric in scorer.metrics.values())
     health, failed = Health(), []
+    several = Several(scorer.metrics if design.repeats == 1 and design.example is not None else {})
     windowed = [(n, m.columns.index(WINDOWS)) for n, m in scorer.metrics.items() if WINDOWS in m.columns]
     check_passages(scorer.metrics, answers.layout.forms, PASSAGES)
     with progress("scoring", len(answers) * len(tallies)) as step:
@@ -228,12 +230,13 @@ def score(
             if read:  # a run of a retriever has no texts that could be odd
                 health.add(block.rows, block.processed)
             health.add_windows([rows[name].values[:, i] for name, i in windowed])
+            several.add(block.processed.texts, rows)
             sink.add(block, rows)
             if block.processed.failed:
                 failed.append(block.rows.taken(np.flatnonzero(~block.processed.texts.present)))
     failures = Failures(answers.failed, Examples.joined(failed) if failed else Examples.of([]))
     with progress("resampling", options.resamples) as step:
-        scores = estimate(list(tallies.values()), failures, options, step.advance)
+        scores = estimate([*tallies.values(), *several.tallies(design, signatures)], failures, options, step.advance)
     result = RunResult(
         name=subject.name,
         dataset=subject.dataset,
@@ -248,6 +251,7 @@ def score(
         failed=len(answers.failed),
         cluster=metadata_name(subject.cluster, scores) if subject.cluster else None,
         strata=metadata_name(options.strata, scores) if options.strata else None,
+        seeds=design.repeats,
         path=subject.path,
         health=health.document(),
     )

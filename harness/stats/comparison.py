@@ -12,7 +12,8 @@ the adjusted ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +29,11 @@ from harness.stats.joint import Swaps
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
 from harness.stats.per_example import outcomes
+from harness.stats.planning import against_seeds, degrees_of
 from harness.stats.proportions import TANGO, PairedShares, unseen_error
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
 from harness.stats.spilled import Spilled
-from harness.types import Advance, Array, Comparison, Comparisons, Metric, Rows, RunResult, nothing
+from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Metric, Rows, RunResult, nothing
 
 NOTHING_DIFFERS = "no example differs: the standard error is the largest that this leaves likely"
 
@@ -78,6 +80,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
     gained, expansion = (by_example[1] - by_example[0]).T, evidence.expansion
     lows, highs = _bounds(pair, paired, differences, seen)
     differing = paired.differing(pair, gained)
+    spreads = paired.seeds.spreads(pair.before, pair.after) if paired.seeds.asked else None
     draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
     for j, i in enumerate(which):
         difference, error, gains = float(seen[j]), float(errors[j]), gained[:, j]
@@ -128,7 +131,10 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             method=method,
             note=None if differing[j] or not np.isfinite(difference) else NOTHING_DIFFERS,
             margin=options.margin_of(metric.score_names[i]),
+            degrees=degrees_of(gains, pair.n),
         )
+        if spreads is not None:
+            row = replace(row, **against_seeds(spreads[j], difference, metric.higher_is_better, options))
         yield Tested(row, hypothesis)
 
 
@@ -158,6 +164,9 @@ class _Draws:
     def null(self, score: int) -> Array:
         if self.paired.options.test == "randomization":
             return np.asarray(self.nulls[self.pair.before, self.pair.after][score])
+        if self.paired.seeds.asked:
+            drawn = self.paired.differences(self.pair)
+            return self.paired.seeds.null(self.pair.before, self.pair.after, drawn)[:, score]
         before, after = self.paired.estimates(self.pair)
         place = tested(self.pair.metric, self.paired.options)[score]
         return self.drawn(score) - float(after[place] - before[place])
@@ -178,7 +187,7 @@ def _needed(n: int, error: float, difference: float, against: float, options: Co
     return needed(n, error, difference, options.level, sides=options.sides)
 
 
-def _shares(gains: Array) -> dict[str, float | None]:
+def _shares(gains: Array) -> dict[str, Any]:
     """Shares of examples won, tied and lost, from gains (n,)."""
     gains = gains[~np.isnan(gains)]
     if len(gains) == 0:
@@ -211,15 +220,19 @@ def _swapped(pair: Pair, paired: Paired) -> Array:
     """Differences (resamples, s) after the swaps: what is marked goes from each system to the other."""
     before, after = paired.sample(pair.before), paired.sample(pair.after)
     of_before, of_after = paired.marked(pair)
-    moved = of_before - of_after
-    once = np.ones((len(moved), paired.design.repeats))
-    swapped = after.scores(after.rows.sum(0) + moved, once)
-    return np.asarray(swapped - before.scores(before.rows.sum(0) - moved, once))
+    each = len(before.members) / len(after.members)  # a system with more outputs an example has larger sums
+    swapped = after.scores(after.rows.sum(0) + (of_before / each - of_after))
+    return np.asarray(swapped - before.scores(before.rows.sum(0) - (of_before - of_after * each)))
 
 
 def _exchanged(pair: Pair, paired: Paired) -> Array:
     """The same for what is not a function of a sum: of the rows of both, each system gets one of every example."""
     before, after, swaps = paired.sample(pair.before), paired.sample(pair.after), paired.swaps
+    if len(before.members) != len(after.members):
+        raise HarnessError(
+            f"{pair.baseline.name} and {pair.system.name} have different numbers of outputs an example, which cannot "
+            f"be swapped for {pair.name}; expected the same number, or test=bootstrap"
+        )
     both = Rows.joined(before.whole, after.whole)
     size = max(1, WEIGHTS // len(both))
 

@@ -71,6 +71,15 @@ class Power:
     """Units that would detect it with the power asked for; None for no difference."""
     digits: int
     """How many digits after the point differences in the score are shown with."""
+    needed_low: int | None = None
+    needed_high: int | None = None
+    """The interval of `needed`, as badly as the standard error is known; None where no number would do."""
+    seeds: tuple[int, int] | None = None
+    """Where the question is of new seeds, how many baseline and system have."""
+    needed_seeds: int | None = None
+    """Seeds of each system that would detect it on these units."""
+    note: str | None = None
+    """What was taken for granted."""
 
 
 def powers(

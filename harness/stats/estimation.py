@@ -79,7 +79,8 @@ def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options)
             "stats.strata=%s: %d of its values have fewer than %d %s, too few to draw from; they are merged",
             options.strata, design.small_strata, IN_A_STRATUM, design.label,
         )  # fmt: skip
-    return design.with_small_strata_merged().in_buckets(ids if clusters is None else clusters, options.drawn)
+    drawn = design.with_small_strata_merged().in_buckets(ids if clusters is None else clusters, options.drawn)
+    return drawn if options.repeats == "seeds" else drawn.of_seeds(1)
 
 
 def _gathered(

@@ -49,10 +49,11 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
 
 def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: ComparisonOptions) -> list[float]:
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
-    seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
-    statistics = [float(options.statistic(np.array(d), up)) for d, up in seen]
-    shares = max_t(statistics, _Nulls(tested, joint, options), joint.exact)
-    expanded = [part.by.p_value(p, options) for part, p in zip(tested, shares, strict=True)]
+    shares = max_t([part.statistic(options) for part in tested], _Nulls(tested, joint, options), joint.exact)
+    expanded = [
+        p if part.row.question == "seeds" else part.by.p_value(p, options)
+        for part, p in zip(tested, shares, strict=True)
+    ]
     return [max(p, q) for p, q in zip(expanded, plain, strict=True)]
 
 
@@ -96,6 +97,9 @@ def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> lis
     tables = [{(*part.by.systems, part.row.score): part for part in group} for group in groups]
     if len(groups) < 2 or any(len(t) < len(group) for t, group in zip(tables, groups, strict=True)):
         return []  # one data set, or several runs of one system on it
+    if any(part.row.question == "seeds" for group in groups for part in group):
+        log.warning("averages over data sets are not tested for new seeds; --question outputs tests these outputs")
+        return []
     common = [key for key in tables[0] if all(key in table for table in tables)]
     if not common:
         return []

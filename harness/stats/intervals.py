@@ -11,6 +11,8 @@
 | normal | the estimate and a multiple of the replicates' standard deviation |
 | studentized | quantiles of (replicate - estimate) / its own standard error, by the delta method (Hall 1988) |
 
+Where repeats are seeds the bounds are those of `harness.stats.seeds`, whatever is asked for.
+
 A metric that is `jackknifed` has `jackknife` whatever is asked for: quantiles of the estimate plus the shifts of the
 units drawn, that of each found by leaving it out (Efron and Stein 1981).
 
@@ -24,11 +26,13 @@ from functools import partial
 
 import numpy as np
 
+from harness.inputs.choices import OVER_SEEDS
+from harness.stats import seeds
 from harness.stats.design import Design
 from harness.stats.expansion import NORMAL, Expansion
 from harness.stats.options import Options
 from harness.stats.proportions import AGRESTI_COULL, WILSON, Evidence, scale_of, share_interval
-from harness.stats.resampling import Sample, quiet_single_thread, replicates
+from harness.stats.resampling import BLOCK, Sample, quiet_single_thread, replicates
 from harness.stats.studentizing import can_studentize, studentized
 from harness.stats.tally import Tally
 from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
@@ -73,6 +77,8 @@ def tallied_scores(
     for group in together.values():
         samples = [sample for _, sample in group]
         draw = options.resamples if samples[0].design.units > 1 else 0
+        if samples[0].design.repeats > 1:  # bounds of seeds need none; a few tell whether the score is defined
+            draw = min(draw, BLOCK)
         drawn = replicates(samples, draw, options.seed, "intervals", advance) if draw else [None] * len(samples)
         for (tally, sample), replicate in zip(group, drawn, strict=True):
             for score in _scores(tally, sample, replicate, options):
@@ -90,7 +96,9 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
     with quiet_single_thread():
         if sample.design.units:
             estimates = sample.estimate()
-        if drawn is not None:
+        if drawn is not None and sample.design.repeats > 1:
+            ends, methods = seeds.bounds(sample, estimates, options.level), [OVER_SEEDS] * len(nan)
+        elif drawn is not None:
             ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()
     for i, name in enumerate(metric.score_names):

@@ -46,11 +46,14 @@ def _p_values(row: Comparison, by: Hypothesis) -> tuple[float, float]:
     assert row.margin is not None
     assert row.difference is not None
     sign = 1.0 if row.higher_is_better else -1.0
+    distances = (row.margin + sign * row.difference, row.margin - sign * row.difference)
+    if row.question == "seeds" and row.standard_error and row.degrees:
+        p_below, p_above = (student_tail(distance / row.standard_error, row.degrees) for distance in distances)
+        return p_below, p_above
     least = least_p(row.n, sides=1)
     if by.shares is not None:
         below, above = by.shares.p_above(-row.margin), 1 - by.shares.p_above(row.margin)
         return max(below if sign > 0 else above, least), max(above if sign > 0 else below, least)
-    distances = (row.margin + sign * row.difference, row.margin - sign * row.difference)
     if not by.differing and row.standard_error:  # of what could have been
         far = row.margin / row.standard_error
         return (max(student_tail(far, by.expansion.df), least),) * 2

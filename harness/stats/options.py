@@ -24,6 +24,8 @@ from harness.inputs.choices import (
     LEVEL,
     METHOD,
     METHODS,
+    QUESTIONS,
+    REPEATS,
     RESAMPLES,
     SEED,
     TESTS,
@@ -51,6 +53,8 @@ class Options:
     buckets: int = BUCKETS
     slices: Sequence[str] = ()
     """Fields and expressions by which every headline score is given (stats/divided.py)."""
+    repeats: str = REPEATS[0]
+    """What several outputs of an example are: `independent` draws, or `seeds`."""
 
     @property
     def drawn(self) -> Units:
@@ -58,6 +62,7 @@ class Options:
 
     def check(self) -> None:
         check_choice("method", self.method, METHODS)
+        check_choice("repeats", self.repeats, REPEATS)
         self.drawn.check()
         if not 0 < self.level < 1:
             raise HarnessError(f"level={self.level}; expected a share between 0 and 1, such as 0.95")
@@ -92,6 +97,9 @@ class ComparisonOptions:
     """(score, difference that does not matter): these are also tested for equivalence and for not being worse."""
     by: str | None = None
     """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
+    question: str | None = None
+    """`outputs`: which of these are better; `seeds`: which system would be with new seeds. None: of seeds where every
+    system has several."""
 
     def check(self) -> None:
         Options(resamples=self.resamples, level=self.level, seed=self.seed).check()
@@ -99,6 +107,8 @@ class ComparisonOptions:
         check_choice("method", self.method, DIFFERENCE_METHODS)
         check_choice("alternative", self.alternative, ALTERNATIVES)
         check_choice("correction", self.correction, CORRECTIONS)
+        if self.question is not None:
+            check_choice("question", self.question, QUESTIONS)
         if self.resamples == 0:
             raise HarnessError("resamples=0; expected 2 or more for a comparison")
         for score, margin in self.margins:

@@ -1,11 +1,10 @@
 """One resampling engine for all metrics: counts of how often each unit was drawn, times rows of statistics.
 
 A unit is an example, or a cluster of examples whose rows are summed first; where units belong to strata, as many of
-each stratum are drawn as it has. Where a system gave several outputs for an example (repeats), the repeats are drawn as
-well, the same for all examples, and a row counts as often as its unit times its repeat (Owen 2007). Counts are shared
-by all metrics and all systems of a comparison. Randomness comes from (seed, purpose, block) through SeedSequence and
-each column is added up by itself in a fixed order, so that results are byte-identical whatever else runs on however
-many cores.
+each stratum are drawn as it has. All outputs of an example are drawn together; where repeats are seeds their sums are
+kept apart, for `harness.stats.seeds`. Counts are shared by all metrics and all systems of a comparison. Randomness
+comes from (seed, purpose, block) through SeedSequence and each column is added up by itself in a fixed order, so that
+results are byte-identical whatever else runs on however many cores.
 
 >>> draws = Draws(Design.of(3), resamples=5, seed=1, purpose="doc")
 >>> [total.shape for total in resampled([np.ones((3, 2)), np.ones((3, 1))], draws)]
@@ -63,9 +62,8 @@ def _sequence(seed: int, purpose: str, *path: int) -> np.random.SeedSequence:
 class Sample:
     """A metric's rows of n examples under a design.
 
-    Rows of a summable metric are summed by unit and repeat; what is not a function of a sum keeps its rows, each with
-    the weight of its unit and repeat. `keep` (n,) leaves rows out; the units stay as they are, so systems can share
-    draws.
+    Rows of a summable metric are summed by unit and seed; what is not a function of a sum keeps its rows, each with the
+    weight of its unit. `keep` (n,) leaves rows out; the units stay as they are, so systems can share draws.
     """
 
     def __init__(self, metric: Metric, rows: Rows | Array, design: Design, keep: Kept | None = None) -> None:
@@ -103,48 +101,40 @@ class Sample:
         summed = [np.bincount(place, rows[:, j], minlength=units * repeats) for j in range(k)]
         return np.ascontiguousarray(np.stack(summed, axis=1).reshape(units, repeats * k))
 
-    def scores(self, sums: Array, of_repeats: Array) -> Array:
-        """(r, s) of sums (r, repeats * k), with how often each repeat was drawn (r, repeats)."""
+    def scores(self, sums: Array) -> Array:
+        """(r, s) of sums (r, repeats * k)."""
         if self.design.repeats > 1:
-            sums = np.einsum("rj,rjk->rk", of_repeats, sums.reshape(len(sums), self.design.repeats, -1))
+            sums = sums.reshape(len(sums), self.design.repeats, -1).sum(1)
         return self.metric.score(sums)
 
-    def weighted(self, weights: Array, of_repeats: Array) -> Array:
-        """(r, s) of what is not a function of a sum, under weights of units (r, units) and repeats (r, repeats)."""
+    def weighted(self, weights: Array) -> Array:
+        """(r, s) of what is not a function of a sum, under weights of units (r, units)."""
         some = max(1, WEIGHTS // max(len(self.members), 1))
         parts = [
-            self.metric.score_weighted(units[:, self.members] * repeats[:, self.repeat], self.whole)
-            for units, repeats in (
-                (weights[i : i + some], of_repeats[i : i + some]) for i in range(0, len(weights), some)
-            )
+            self.metric.score_weighted(weights[i : i + some][:, self.members], self.whole)
+            for i in range(0, len(weights), some)
         ]
         return np.concatenate(parts)
 
     def estimate(self) -> Array:
         """(s,) the scores themselves."""
-        once = np.ones((1, self.design.repeats))
         if self.summable:
-            return np.asarray(self.scores(self.rows.sum(0, keepdims=True), once)[0])
-        return np.asarray(self.weighted(np.ones((1, self.design.units)), once)[0])
+            return np.asarray(self.scores(self.rows.sum(0, keepdims=True))[0])
+        return np.asarray(self.weighted(np.ones((1, self.design.units)))[0])
 
     def left_out(self) -> Array:
         """The jackknife: scores (units, s) with each unit left out in turn."""
         units = self.design.units
         if self.summable:
-            return self.scores(self.rows.sum(0) - self.rows, np.ones((units, self.design.repeats)))
+            return self.scores(self.rows.sum(0) - self.rows)
         return self.metric.score_left_out(self.whole, self.members, units)
 
-    def shifts(self) -> tuple[Array, Array]:
-        """How the scores move with one more of each unit (units, s) and of each repeat (repeats, s), by leaving each
-        out. Drawing units and adding their shifts up has exactly the variance of the jackknife (Efron and Stein 1981),
-        that of a stratified one where there are strata."""
-        estimate, design = self.estimate(), self.design
-        sizes = np.repeat(design.sizes, design.sizes)[:, None]
-        of_units = (estimate - self.left_out()) * np.sqrt((sizes - 1) / sizes)
-        if design.repeats == 1:
-            return of_units, np.zeros((1, len(estimate)))
-        without = self.metric.score_left_out(self.whole, self.repeat, design.repeats)
-        return of_units, (estimate - without) * np.sqrt((design.repeats - 1) / design.repeats)
+    def shifts(self) -> Array:
+        """How the scores move with one more of each unit (units, s), by leaving each out. Drawing units and adding
+        their shifts up has exactly the variance of the jackknife (Efron and Stein 1981), that of a stratified one where
+        there are strata."""
+        sizes = np.repeat(self.design.sizes, self.design.sizes)[:, None]
+        return np.asarray((self.estimate() - self.left_out()) * np.sqrt((sizes - 1) / sizes))
 
 
 class Summed(Sample):
@@ -191,16 +181,6 @@ class Draws:
         else:
             kernels.bootstrap_counts(state, self.design.sizes, drawn)
         return drawn
-
-    def of_repeats(self) -> Array:
-        """How often each repeat was drawn (resamples, repeats)."""
-        repeats = self.design.repeats
-        if repeats == 1:
-            return np.ones((self.resamples, 1))
-        drawn = generator(self.seed, f"{self.purpose} repeats").multinomial(
-            repeats, np.full(repeats, 1 / repeats), self.resamples
-        )
-        return drawn.astype(np.float64)
 
 
 def resampled(rows: Sequence[Array], draws: Draws, advance: Advance = nothing) -> list[Array]:
@@ -274,40 +254,32 @@ def replicates(
 ) -> list[Array]:
     """Bootstrap replicates (resamples, s) of each sample of one design, on shared counts."""
     draws = Draws(samples[0].design, resamples, seed, purpose)
-    of_repeats = draws.of_repeats()
     replicated: dict[int, Array] = {}
     with quiet_single_thread():
         shifts = {i: sample.shifts() for i, sample in enumerate(samples) if sample.jackknifed}
         added = [i for i, sample in enumerate(samples) if sample.summable or i in shifts]
         others = [i for i in range(len(samples)) if not samples[i].summable and i not in shifts]
-        rows = {i: shifts[i][0] if i in shifts else samples[i].rows for i in added}
+        rows = {i: shifts[i] if i in shifts else samples[i].rows for i in added}
         parts = portions([rows[i].shape[1] for i in added], draws.design.units, resamples)
         steps = iter(shared(advance, len(parts) + len(others)))
         for part in parts:  # the sums of one are gone before the next
             some = [added[place] for place in part]
             for i, sums in zip(some, resampled([rows[i] for i in some], draws, next(steps)), strict=True):
                 replicated[i] = (
-                    _shifted(samples[i], sums, of_repeats, *shifts[i])
-                    if i in shifts
-                    else samples[i].scores(sums, of_repeats)
+                    samples[i].estimate() + (sums - shifts[i].sum(0)) if i in shifts else samples[i].scores(sums)
                 )
         for i in others:
-            replicated[i] = _weighted(samples[i], draws, of_repeats, next(steps))
+            replicated[i] = _weighted(samples[i], draws, next(steps))
     return [replicated[i] for i in range(len(samples))]
 
 
-def _shifted(sample: Sample, sums: Array, of_repeats: Array, of_units: Array, of_repeat: Array) -> Array:
-    """Replicates (resamples, s) around the estimate, from sums of the shifts of the units that were drawn."""
-    return np.asarray(sample.estimate() + (sums - of_units.sum(0)) + (of_repeats - 1) @ of_repeat)
-
-
-def _weighted(sample: Sample, draws: Draws, of_repeats: Array, advance: Advance) -> Array:
+def _weighted(sample: Sample, draws: Draws, advance: Advance) -> Array:
     """Replicates (resamples, s) of what is not a function of a sum."""
     parts = []
     for block in range(draws.blocks):
-        repeats = of_repeats[block * BLOCK : (block + 1) * BLOCK]
-        parts.append(sample.weighted(draws.counts(block)[: len(repeats)].astype(np.float64), repeats))
-        advance(len(repeats))
+        counts = draws.counts(block)[: draws.resamples - block * BLOCK]
+        parts.append(sample.weighted(counts.astype(np.float64)))
+        advance(len(counts))
     return np.concatenate(parts)
 
 

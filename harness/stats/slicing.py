@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ def scores(
 
     All that is scored on the same examples shares its draws. `advance` is told of every bucket done.
     """
-    designs = [Design.of_run(run, options.seed) for run in runs]
+    designs = [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
     parts = [
         (i, statistics, statistics.scored)
         for i, run in enumerate(runs)

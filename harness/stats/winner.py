@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.inputs.choices import OVER_SEEDS
 from harness.stats.design import Design, Kept
 from harness.stats.expansion import NORMAL
 from harness.stats.intervals import ROUNDING, bounds
@@ -69,19 +70,24 @@ class Best:
 
 def best_of(runs: Sequence[RunResult], options: Options, split: bool = False, advance: Advance = nothing) -> list[Best]:
     """The best of runs on the same data, by each headline score that all of them have."""
-    design = Design.of_run(runs[0], options.seed)
+    designs = [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
+    design = designs[0]
     if split and design.units < LEAST_TO_SPLIT:
         raise HarnessError(f"--split of {design.units} {design.label}; expected at least {LEAST_TO_SPLIT}")
     half = generator(options.seed, "half to choose on").permutation(design.units) < design.units // 2
     names = [name for name in runs[0].statistics if all(name in run.statistics for run in runs)]
-    samples = [_sample(run, name, design, half if split else None) for name in names for run in runs]
+    some_units = half if split else None
+    samples = [_sample(run, name, own, some_units) for name in names for run, own in zip(runs, designs, strict=True)]
     drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
     winners: list[Best] = []
     for i, name in enumerate(names):
         some = slice(i * len(runs), (i + 1) * len(runs))
         with quiet_single_thread():
             rows = list(_by_score(runs, samples[some], np.array(drawn[some]), options))
-        winners += _held_out(rows, [_sample(run, name, design, ~half) for run in runs], options) if split else rows
+        if split:
+            others = [_sample(run, name, own, ~half) for run, own in zip(runs, designs, strict=True)]
+            rows = list(_held_out(rows, others, options))
+        winners += rows
     return winners
 
 
@@ -192,7 +198,8 @@ def _own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, opti
     replicates (resamples, s)."""
     stored = run.scores.get(sample.metric.score_names[place])
     same = stored is not None and (stored.level, stored.units) == (options.level, sample.design.description)
-    if stored is not None and same and stored.low is not None and stored.high is not None:
+    usual = stored is not None and stored.method != OVER_SEEDS
+    if stored is not None and same and usual and stored.low is not None and stored.high is not None:
         return stored.low, stored.high
     (low, high), *_ = bounds(sample, drawn, sample.estimate(), options)
     return float(low[place]), float(high[place])

@@ -86,6 +86,7 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
             Slice(part["by"], part["slice"], part["examples"], _scores(part["scores"]))
             for part in stored.get("slices", ())
         ),
+        seeds=manifest["system"].get("seeds") or 1,
         untested=untested,
     )
 

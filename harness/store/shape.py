@@ -96,8 +96,8 @@ MANIFEST = {
         "fields": Maybe(Each({"first": WHOLE, "json": FLAG}), null=False),
     },
     "system": {
-        "name": TEXT, "key": Maybe(TEXT, absent=False), "repeats": WHOLE, "about": ABOUT, "step": Maybe(WHOLE),
-        "series": Maybe(TEXT),
+        "name": TEXT, "key": Maybe(TEXT, absent=False), "repeats": WHOLE, "seeds": Maybe(WHOLE), "about": ABOUT,
+        "step": Maybe(WHOLE), "series": Maybe(TEXT),
     },
     "name": TEXT,
     "key": TEXT,

@@ -66,7 +66,7 @@ __all__ = [
     "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison",
     "Comparisons", "Context", "ContextFault", "Contexts", "Dataset", "Example", "Examples", "Figure", "Gate", "Group",
     "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output", "Outputs", "Progress", "Rows", "RunRecord",
-    "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists",
-    "Texts", "Tracked", "Tracker", "check_choice", "check_least", "joined_columns", "nearest", "nothing",
+    "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems",
+    "TextLists", "Texts", "Tracked", "Tracker", "check_choice", "check_least", "joined_columns", "nearest", "nothing",
     "text_fault", "titled",
 ]  # fmt: skip

@@ -123,6 +123,16 @@ class Comparison:
     p_equivalent: float | None = None
     """With a margin: of the tests that the system is worse by that much or more, and that it is so far off either way;
     adjusted over the family."""
+    question: str = "outputs"
+    """`outputs`: of these outputs; `seeds`: of new seeds of the same systems."""
+    seeds: tuple[int, int] | None = None
+    """Where the question is of seeds, how many baseline and system have."""
+    degrees: float | None = None
+    """Degrees of freedom with which the standard error is known: of the t-test where the question is of seeds."""
+    parts: Mapping[str, Any] | None = None
+    """Where the question is of seeds, the variance of the difference by its sources: `harness.stats.seeds.Spread`."""
+    needed_seeds: int | None = None
+    """Where it is, the seeds of each system that would detect the difference seen on these units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +208,9 @@ class RunResult:
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/run/health.py defines them."""
     stopped: dict[str, Any] | None = None
     """Where the run was to end once its answer is known: how it ended, as harness/run/stopping.py has it."""
+    seeds: int = 1
+    """Of how many seeds its outputs are, those of one seed after those of the other in the order of repeats; 1 where
+    several outputs of an example are independent draws, to be averaged."""
     slices: tuple[Slice, ...] = ()
     """The headline scores by slice, where that was asked for (`stats.slices`)."""
     untested: dict[str, str] = field(default_factory=dict)
@@ -326,6 +339,16 @@ class Study:
     @property
     def runs(self) -> list[RunResult]:
         return [run for group in self.groups for run in group.runs]
+
+    @property
+    def of_seeds(self) -> bool:
+        """Whether the tests are of new seeds."""
+        return any(row.question == "seeds" for row in self.comparisons)
+
+    @property
+    def tested_by(self) -> str:
+        """The test, in words."""
+        return "t-test for new seeds" if self.of_seeds else f"paired {self.test}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ What a key decides is a flag of its field, so that one place says which runs are
 - `manner`: how the work is done (how often a request is tried, what is printed), never what comes out of it.
 
 >>> deciding("place")
-('tracking', 'name', 'output_dir', 'group')
+('tracking', 'name', 'output_dir', 'group', 'group_by')
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class StatsConfig:
     method: str = "auto"
     seed: int = 12345
     strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
+    repeats: str = "independent"
     units: str = "auto"
     buckets: int = 16_384
     slices: list[str] = field(default_factory=list)
@@ -65,6 +66,7 @@ class Config:
     limit: Optional[int] = None  # noqa: UP045
     output_dir: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     group: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
+    group_by: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     retry_failed: Any = field(default=False, metadata=MANNER)
     max_failed: Any = field(default=None, metadata=MANNER)
     cache: str = field(default="auto", metadata=MANNER)

@@ -114,7 +114,10 @@ MISSPELT: list[tuple[list[str], str]] = [
         ["metrics.bleu.tokenise=zh"],
         "metrics.bleu.tokenise is not in the config (did you mean 'metrics.bleu.tokenize'?)",
     ),
-    (["stats.resampels=10"], "(did you mean 'stats.resamples'?); stats has: buckets, level, method, resamples, seed"),
+    (
+        ["stats.resampels=10"],
+        "(did you mean 'stats.resamples'?); stats has: buckets, level, method, repeats, resamples, seed",
+    ),
     (["datset=file"], "datset is not in the config (did you mean 'dataset'?)"),
     (["nmae=x"], "nmae is not in the config (did you mean 'name'?)"),
     (["metrics=standrd"], "metrics=standrd is not a choice (did you mean 'standard'?); metrics has: bertscore, bleu"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import as_json, loaded, progress, resampling, trusting
+from harness.cli.arguments import as_json, grouping, loaded, progress, resampling, trusting
 from harness.cli.output import print_json, show_warnings
 
 
@@ -16,6 +16,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="choose on a random half of the examples and report the other half (default: all of them, corrected)",
     )
+    grouping(best, question=False)
     resampling(best, scores=False)
     trusting(best)
     as_json(best)

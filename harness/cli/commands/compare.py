@@ -1,4 +1,4 @@
-"""`harness compare RUN RUN…`: paired comparison of stored runs."""
+"""`harness compare RUN RUN…`: paired comparison of stored runs, or of groups of them (`ours=runs/ours-seed*`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from harness.cli.arguments import (
     as_json,
     by_slice,
     comparison_options,
+    grouping,
     loaded,
     margins,
     progress,
@@ -48,6 +49,7 @@ def add(commands: Any) -> None:
     )
     by_slice(compare)
     testing(compare)
+    grouping(compare)
     resampling(compare)
     trusting(compare)
     as_json(compare)
@@ -66,7 +68,7 @@ def call(options: Any) -> None:
     ranking = ranked(runs, rows, chosen, progress(options))
     if options.json:
         fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
-        fields |= {"margins": dict(chosen.margins)}
+        fields |= {"margins": dict(chosen.margins), "question": rows[0].question}
         fields |= {"resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
         fields |= {"by": options.by, "interactions": [asdict(row) for row in rows.interactions]} if options.by else {}

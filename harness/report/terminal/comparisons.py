@@ -1,4 +1,4 @@
-"""Comparisons, rankings, power and the best of many, as tables and sentences for a terminal."""
+"""Comparisons, rankings and the best of many, as tables and sentences for a terminal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
     for dataset, group in groupby(rows, key=lambda r: r.dataset):
         on_it = list(group)
-        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, paired {options.test}", "bold"))
+        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, {_test(on_it, options)}", "bold"))
         if len(pairs) <= MANY or not rankings:
             _print_pairs(out, on_it, options)
         _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset], options)
@@ -162,6 +162,15 @@ def _units(rows: Sequence[Comparison]) -> str:
     return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
 
 
+def _test(rows: Sequence[Comparison], options: Settings) -> str:
+    """The test, and where there are seeds what it is of."""
+    if rows[0].question != "seeds":
+        return f"paired {options.test}"
+    counts = sorted({count for row in rows for count in row.seeds or ()})
+    shown = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{shown} seeds of each system, t-test for new seeds (Satterthwaite)"
+
+
 def _p(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.4f}"
 
@@ -220,33 +229,15 @@ def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
-    return limits + (f"; n that would tell the difference seen, were it the true one: {listed(more)}" if more else "")
+    if more:
+        limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
+    seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
+    return limits + (f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else "")
 
 
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`"""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
-
-
-def print_powers(rows: Sequence[Any], power: float) -> None:
-    """What comparisons can detect, one table per pair."""
-    out = console()
-    for (dataset, baseline, system), group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
-        pair = list(group)
-        out.print(
-            Text(f"{in_line(f'{dataset}: {system} against {baseline}')}, n = {pair[0].n:,} {pair[0].unit}", "bold")
-        )
-        shown = Columns(
-            ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
-            ("power for it", "right"), ("n for it", "right"),
-        )  # fmt: skip
-        for row in pair:
-            values = (number(x, row.digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
-            power_for_it = "n/a" if row.power is None else f"{row.power:.0%}"
-            shown.add_row(row.score, *values, power_for_it, "n/a" if row.needed is None else f"{row.needed:,}")
-        show(out, shown)
-        out.print()
-    out.print(f"Smallest detectable and n: with a chance of {power:.0%}, in a single test.", style="dim")
 
 
 def print_best(rows: Sequence[Any]) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.report.terminal.comparisons import print_best, print_comparisons, print_powers, sentence
+from harness.report.terminal.comparisons import print_best, print_comparisons, sentence
+from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
 from harness.report.terminal.summary import print_run, print_summary
 from harness.stats.options import ComparisonOptions
