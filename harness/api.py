@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading
+from harness.analysis import comparing, loading, meta_study
+from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
 from harness.analysis.trust import Trusted
-from harness.inputs.choices import CORRECTION, LEVEL, RESAMPLES, SEED
+from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.panel import MetaOptions
 from harness.stats.winner import Best
 from harness.types import Comparisons, Progress, RunRecord, RunResult
 
@@ -119,6 +121,39 @@ def best(
 ) -> list[Best]:
     """The best of several runs on the same data by each headline score, corrected for having been chosen."""
     return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, "percentile", seed), progress)
+
+
+def meta(
+    runs: Sequence[Run] | Run,
+    human: str | Path,
+    *,
+    score_field: str | None = None,
+    id_field: str | None = None,
+    lower_is_better: bool = False,
+    scores: Sequence[str] | None = None,
+    coefficients: Sequence[str] = (),
+    group: str | None = None,
+    resample: str = META_DRAWN[0],
+    predict: bool = False,
+    correction: str = CORRECTION,
+    level: float = LEVEL,
+    resamples: int = META_RESAMPLES,
+    seed: int = SEED,
+    progress: Progress = silent,
+    trust: Trusted = False,
+) -> meta_study.Meta:
+    """How well the metrics of runs on one data set agree with people, whose scores are in the file `human`.
+
+    `.agreement.coefficients` has a row for each metric and coefficient, of single outputs and of systems, with its
+    interval; `.agreement.tests` says which metric agrees better. With `predict`, `.predictions` has the human score of
+    all outputs, and of differences between systems, from those of the judged ones and each metric. `group` is `item`,
+    `system` or `none`, `resample` is `both`, `items` or `systems`; `scores` are the metrics' scores, `coefficients`
+    those to show and test.
+    """
+    given = HumanFile(human, score_field, id_field, lower_is_better=lower_is_better)
+    asked = meta_study.Asked(_several(scores), tuple(coefficients), group, predict)
+    options = MetaOptions(resamples, level, seed, drawn=resample, correction=correction)
+    return meta_study.meta(_trusted(runs, None, trust)[0], given, asked, options, progress)
 
 
 def table(
