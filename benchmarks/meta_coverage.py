@@ -146,8 +146,8 @@ def section(simulations: int = SIMULATIONS) -> Iterator[str]:
     """The lines of docs/statistics.md about agreement with people."""
     error = f"{100 * np.sqrt(0.05 * 0.95 / simulations):.1f}"
     yield from ("### Agreement with people", "")
-    yield f"{simulations:,} made-up panels a cell, {RESAMPLES:,} resamples each. Monte Carlo error (one standard error):"
-    yield f"{error} at 95 % or 5 %; a star where a cell misses by more than two of them."
+    yield f"{simulations:,} made-up panels a cell, {RESAMPLES:,} resamples each. Monte Carlo error (one standard"
+    yield f"error): {error} at 95 % or 5 %; a star where a cell misses by more than two of them."
     yield from ("", "Coverage of 95 % intervals, % (at least 93):")
     cases = [(drawn, s, n) for drawn in ("items", "both") for s, n in ((5, 100), (13, 100), (13, 400))]
     rows = [((drawn, f"{s}", f"{n}"), held(drawn, s, n, simulations)) for drawn, s, n in cases]
@@ -168,7 +168,7 @@ def section(simulations: int = SIMULATIONS) -> Iterator[str]:
     yield from _table(heads, tests, lambda share: _marked(share, simulations, 0.0, 0.06))
     yield from (
         "",
-        "Estimates from labels of some of 1,000 items and a metric: coverage, %, and the worth of a label:",
+        "Estimates from labels of some of 1,000 items and a metric: coverage, %, and worth of a label:",
         "",
     )
     yield "| labels | metric errs by | mean | difference | worth |"
