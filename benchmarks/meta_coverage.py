@@ -7,10 +7,12 @@ and on a system, in all its outputs.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from harness.stats.system_level import ORDERED, ordered
 from harness.testing import CannedMetric
 from harness.types import Array
 
+PAGE = Path(__file__).parent.parent / "docs" / "meta.md"
 SIMULATIONS, RESAMPLES = 400, 300
 SHOWN = ("pearson", "kendall_b", "acc_eq", "kendall", "accuracy", "spa")
 TESTED = ("pearson", "kendall_b", "acc_eq", "spa")
@@ -143,9 +146,8 @@ def predicted(labels: int, error: float, simulations: int, n: int = 1000) -> Tal
 
 
 def section(simulations: int = SIMULATIONS) -> Iterator[str]:
-    """The lines of docs/statistics.md about agreement with people."""
+    """The lines of the table."""
     error = f"{100 * np.sqrt(0.05 * 0.95 / simulations):.1f}"
-    yield from ("### Agreement with people", "")
     yield f"{simulations:,} made-up panels a cell, {RESAMPLES:,} resamples each. Monte Carlo error (one standard"
     yield f"error): {error} at 95 % or 5 %; a star where a cell misses by more than two of them."
     yield from ("", "Coverage of 95 % intervals, % (at least 93):")
@@ -198,6 +200,16 @@ def _marked(share: float, simulations: int, least: float, most: float) -> str:
     return f"{100 * share:.1f}{'*' if missed else ''}"
 
 
-if __name__ == "__main__":
-    for line in section(int(sys.argv[1]) if len(sys.argv) > 1 else SIMULATIONS):
+def main(simulations: int = SIMULATIONS) -> None:
+    """Writes the section into docs/meta.md."""
+    lines = ["<!-- made by `python -m benchmarks.meta_coverage` -->"]
+    for line in section(simulations):
         print(line, flush=True)
+        lines.append(line)
+    made = "\n".join([*lines, "<!-- end of coverage -->"])
+    pattern = r"<!-- made by `python -m benchmarks.meta_coverage` -->.*?<!-- end of coverage -->"
+    PAGE.write_text(re.sub(pattern, lambda _: made, PAGE.read_text(), flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))

@@ -160,5 +160,6 @@ def saved(rows: Sequence[Any]) -> str:
     best = max(gains, key=lambda score: sum(gains[score]) / len(gains[score]))
     saving = [row.saved for row in rows if row.score == best and row.baseline is None]
     mean = round(sum(saving) / len(saving))
-    worth = f"With {best}, {abs(mean):,} labels a system were saved" if mean > 0 else "No metric saved labels"
+    labels = "1 label a system was" if mean == 1 else f"{mean:,} labels a system were"
+    worth = f"With {best}, {labels} saved" if mean > 0 else "No metric saved labels"
     return f"{worth}. This holds where the judged outputs are a random part of all."
