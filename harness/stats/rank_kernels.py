@@ -99,8 +99,9 @@ def _group(x: Any, y: Any, ranks: Any, weights: Any, scratch: Any, out: Any) -> 
         top = max(top, y_rank[i] + 1)
     tree[: top + 1] = 0.0
     of_y[:top] = 0.0
-    total, squares = 0.0, 0.0
+    total, squares, drawn = 0.0, 0.0, 0
     for i in range(n):
+        drawn += weights[i] > 0
         total += weights[i]
         squares += weights[i] * weights[i]
         of_y[y_rank[i]] += weights[i]
@@ -154,7 +155,8 @@ def _group(x: Any, y: Any, ranks: Any, weights: Any, scratch: Any, out: Any) -> 
     out[1] = _pearson(places_x[:n], places_y[:n], weights, total)
     out[2] = (concordant - discordant) / np.sqrt(pairs - tied_x) / np.sqrt(pairs - tied_y)
     classes = min(classes_x, classes_y)
-    out[3] = (concordant - discordant) / (pairs * n / (n - 1) * (classes - 1) / classes)
+    most = pairs * drawn / (drawn - 1) * (classes - 1) / classes
+    out[3] = min(1.0, max(-1.0, (concordant - discordant) / most))
 
 
 @compiled

@@ -60,7 +60,7 @@ def by_scipy(x: Array, y: Array) -> list[float]:
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(panels(), st.sampled_from(["item", "system", "none"]))
 def test_coefficients_of_outputs_are_those_of_scipy(panel: Panel, kind: str) -> None:
     groups = list(grouped(panel, kind, panel.segments["a"]))
@@ -95,7 +95,7 @@ def brute_accuracy(groups: list[tuple[Array, Array]]) -> float:
     return max(map(share, sizes))
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(panels(), st.integers(0, 2**32 - 1))
 def test_a_resample_is_as_good_as_its_rows_repeated(panel: Panel, seed: int) -> None:
     """Of all outputs, and by system: where a cell was drawn three times it stands three times."""
