@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading, noise
+from harness.analysis import comparing, loading, meta_study, noise
+from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
 from harness.analysis.trust import Trusted
-from harness.inputs.choices import CORRECTION, LEVEL, METHOD, RESAMPLES, SEED
+from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
@@ -21,6 +22,7 @@ from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
 from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.panel import MetaOptions
 from harness.stats.winner import Best
 from harness.types import Comparisons, Contexts, Progress, RunRecord, RunResult
 
@@ -158,6 +160,39 @@ def best(
     chosen on a random half of the data and scored on the other."""
     options = Options(resamples=resamples, level=level, seed=seed)
     return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
+
+
+def meta(
+    runs: Sequence[Run] | Run,
+    human: str | Path,
+    *,
+    score_field: str | None = None,
+    id_field: str | None = None,
+    lower_is_better: bool = False,
+    scores: Sequence[str] | None = None,
+    coefficients: Sequence[str] = (),
+    group: str | None = None,
+    resample: str = META_DRAWN[0],
+    predict: bool = False,
+    correction: str = CORRECTION,
+    level: float = LEVEL,
+    resamples: int = META_RESAMPLES,
+    seed: int = SEED,
+    progress: Progress = silent,
+    trust: Trusted = False,
+) -> meta_study.Meta:
+    """How well the metrics of runs on one data set agree with people, whose scores are in the file `human`.
+
+    `.agreement.coefficients` has a row for each metric and coefficient, of single outputs and of systems, with its
+    interval; `.agreement.tests` says which metric agrees better. With `predict`, `.predictions` has the human score of
+    all outputs, and of differences between systems, from those of the judged ones and each metric. `group` is `item`,
+    `system` or `none`, `resample` is `both`, `items` or `systems`; `scores` are the metrics' scores, `coefficients`
+    those to show and test.
+    """
+    given = HumanFile(human, score_field, id_field, lower_is_better=lower_is_better)
+    asked = meta_study.Asked(_several(scores), tuple(coefficients), group, predict)
+    options = MetaOptions(resamples, level, seed, drawn=resample, correction=correction)
+    return meta_study.meta(_trusted(runs, None, trust)[0], given, asked, options, progress)
 
 
 def table(

@@ -35,7 +35,7 @@ KINDS = ("datasets", "systems", "metrics")
 """Rooms with a file for each kind: `systems/python.py` and `metrics/python.py` are both right."""
 HEAVY = {
     "torch": (), "transformers": (), "datasets": (), "mlflow": (), "nltk": (), "ot": (), "sumy": (), "pandas": (), "ray": (),
-    "numba": ("harness.compiled", "harness.metrics.kernels", "harness.stats.kernels", "harness.inputs.hash_kernels", "harness.inputs.text_sets", "harness.run.health_kernels"),
+    "numba": ("harness.compiled", "harness.metrics.kernels", "harness.stats.kernels", "harness.stats.rank_kernels", "harness.inputs.hash_kernels", "harness.inputs.text_sets", "harness.run.health_kernels"),
     "altair": ("harness.report.charts", "harness.analysis.figures"),
     "vl_convert": (),
 }  # fmt: skip

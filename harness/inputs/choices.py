@@ -40,3 +40,9 @@ UNITS = ("auto", "examples", "buckets")
 """What is drawn when a score is resampled."""
 BUCKETS = 16_384
 """Among how many buckets examples are spread where there are too many to draw one by one."""
+META_RESAMPLES = 1_000
+"""Of the agreement of metrics with people: as many as WMT's metrics tasks draw."""
+META_GROUPS = ("item", "system", "none")
+"""Which outputs are compared with each other: those for one item, those of one system, or all."""
+META_DRAWN = ("both", "items", "systems")
+"""What other data would have had others of."""
