@@ -77,7 +77,7 @@ def tables() -> Iterator[str]:
     qrels, run = made()
     lists = [[{"id": d, "score": s} for d, s in scores.items()] for scores in run.values()]
     contexts, relevant = Contexts.of(lists), Contexts.of_grades(list(qrels.values()))
-    nothing: list[str] = [""] * QUERIES
+    grades, nothing = list(qrels.values()), [""] * QUERIES
     batch, metric = Batch(nothing, [], passages={"contexts": contexts, "relevant": relevant}), Retrieval()
 
     def evaluated(contexts: Any, relevant: Any) -> Any:
@@ -87,8 +87,8 @@ def tables() -> Iterator[str]:
     def peer() -> Any:
         return pytrec_eval.RelevanceEvaluator(qrels, PEER).evaluate(run)
 
-    yield f"{QUERIES:,} queries of {DOCUMENTS} documents, {JUDGED} of them judged, the six measures of `metrics=retrieval` of"
-    yield "each query; pytrec_eval has its dictionaries in memory, we have what is named. The best of "
+    yield f"{QUERIES:,} queries of {DOCUMENTS} documents, {JUDGED} of them judged, the six measures of `metrics=retrieval`"
+    yield "of each query. pytrec_eval has its dictionaries in memory, we have what is named. The best of "
     yield f"{REPEATS}, after one; processor time is that of all threads."
     yield ""
     yield "| what | ours, s | of processor | pytrec_eval, s | of processor | ratio | of processor |"
