@@ -117,7 +117,10 @@ MISSPELT: list[tuple[list[str], str]] = [
     (["stats.resampels=10"], "(did you mean 'stats.resamples'?); stats has: buckets, level, method, resamples, seed"),
     (["datset=file"], "datset is not in the config (did you mean 'dataset'?)"),
     (["nmae=x"], "nmae is not in the config (did you mean 'name'?)"),
-    (["metrics=standrd"], "metrics=standrd is not a choice (did you mean 'standard'?); metrics has: bertscore, bleu"),
+    (
+        ["metrics=standrd"],
+        "metrics=standrd is not a choice (did you mean 'standard'?); metrics has: answer_relevance, bertscore, bleu",
+    ),
     (["metrics=[bleu,rogue]"], "metrics=rogue is not a choice (did you mean 'rouge'?)"),
     (["system=leed"], "system=leed is not a choice (did you mean 'lead'?)"),
     (["+metrics.bleu.tokenise=zh"], "metrics.bleu.tokenise is not an option (did you mean 'tokenize'?)"),
