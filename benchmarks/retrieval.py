@@ -87,9 +87,9 @@ def tables() -> Iterator[str]:
     def peer() -> Any:
         return pytrec_eval.RelevanceEvaluator(qrels, PEER).evaluate(run)
 
-    yield f"{QUERIES:,} queries of {DOCUMENTS} documents, {JUDGED} of them judged, the six measures of `metrics=retrieval`"
-    yield "of each query. pytrec_eval has its dictionaries in memory, we have what is named. The best of "
-    yield f"{REPEATS}, after one; processor time is that of all threads."
+    yield f"{QUERIES:,} queries of {DOCUMENTS} documents, {JUDGED} of them judged, the six measures of"
+    yield "`metrics=retrieval` of each query. pytrec_eval has its dictionaries in memory, we have what is named. The best"
+    yield f"of {REPEATS}, after one; processor time is that of all threads."
     yield ""
     yield "| what | ours, s | of processor | pytrec_eval, s | of processor | ratio | of processor |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
@@ -101,7 +101,7 @@ def tables() -> Iterator[str]:
             ("`harness.evaluate` of columns", used(lambda: evaluated(contexts, relevant)), in_memory),
             (
                 "`harness.evaluate` of lists of `{id, score}`",
-                used(lambda: evaluated(lists, list(qrels.values()))),
+                used(lambda: evaluated(lists, grades)),
                 in_memory,
             ),
             ("from the two files", used(lambda: from_files(*paths)), used(lambda: peer_from_files(*paths))),
