@@ -88,8 +88,8 @@ def tables() -> Iterator[str]:
         return pytrec_eval.RelevanceEvaluator(qrels, PEER).evaluate(run)
 
     yield f"{QUERIES:,} queries of {DOCUMENTS} documents, {JUDGED} of them judged, the six measures of"
-    yield "`metrics=retrieval` of each query. pytrec_eval has its dictionaries in memory, we have what is named. The best"
-    yield f"of {REPEATS}, after one; processor time is that of all threads."
+    yield "`metrics=retrieval` of each query. pytrec_eval has its dictionaries in memory, we have what is named."
+    yield f"The best of {REPEATS}, after one; processor time is that of all threads."
     yield ""
     yield "| what | ours, s | of processor | pytrec_eval, s | of processor | ratio | of processor |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
