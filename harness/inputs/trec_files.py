@@ -92,18 +92,12 @@ class Table:
     def best_first(self) -> Table:
         """The same with the documents of each query from the highest value to the lowest: those whose values are the
         same in 32 bits in falling order of the bytes of their ids, as trec_eval sorts them."""
-        query = np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
+        from harness.inputs.text_sets import sort_lists
+
         with np.errstate(over="ignore"):  # what is too large for 32 bits is infinite, there as here
             values = self.values.astype(np.float32)
-        order = np.arange(len(values))
-        together = query[1:] == query[:-1]
-        if (together & (values[1:] > values[:-1])).any():
-            order = np.lexsort((-values, query))
-        level = together & (values[order[1:]] == values[order[:-1]])
-        if level.any():
-            tied = np.concatenate([level, [False]]) | np.concatenate([[False], level])
-            some = order[tied]
-            order[tied] = some[np.lexsort((_falling(self.documents.taken(some)), -values[some], query[some]))]
+        order, spare = (np.empty(len(values), np.int64) for _ in range(2))
+        sort_lists(*self.documents.utf8, self.starts, values, order, spare)
         return Table(self.queries, self.starts, self.documents.taken(order), self.values[order])
 
 
@@ -133,18 +127,6 @@ def unique(table: Table, lines: Iterator[Line]) -> Table:
             )
         places[query, document] = place
     raise AssertionError("lines that changed while they were read")
-
-
-def _falling(texts: Texts) -> Places:
-    """(n,) the place of each text among all when the last in the order of bytes comes first."""
-    import pyarrow.compute as pc
-
-    places = np.empty(len(texts), np.int64)
-    order = pc.sort_indices(texts.array, sort_keys=[("", "descending")])
-    places[np.frombuffer(order.buffers()[1], np.uint64, len(order), order.offset * 8).astype(np.int64)] = np.arange(
-        len(texts)
-    )
-    return places
 
 
 # ---------------------------------------------------------------- lines

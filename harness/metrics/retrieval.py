@@ -57,6 +57,8 @@ class Retrieval(Metric):
         _check_ids(contexts, relevant)
         if self.order == "given":
             contexts = replace(contexts, scores=np.full(len(contexts.scores), np.nan))
+        if unjudged := int((relevant.lengths == 0).sum()):
+            log.warning("retrieval: %d of %d queries have no judgement; they are left out", unjudged, len(batch))
         ranking = ranked(contexts, relevant)
         _warn_of_strangers(ranking)
         self.advance(len(batch))

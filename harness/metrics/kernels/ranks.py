@@ -6,23 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from harness.compiled import compiled
-from harness.inputs.text_sets import cells, place
+from harness.inputs.text_sets import cells, is_after, place
 
 REPEATED = -1
 """The rank of an id that was judged before."""
-
-
-@compiled
-def is_after(data, starts, text, other):
-    """Whether a text comes after another in the order of their bytes."""
-    first, end = starts[text], starts[text + 1]
-    second, other_end = starts[other], starts[other + 1]
-    while first < end and second < other_end:
-        if data[first] != data[second]:
-            return data[first] > data[second]
-        first += 1
-        second += 1
-    return first < end
 
 
 @compiled
@@ -38,14 +25,14 @@ def rank(data, starts, judged, retrieved, scores, ranks, depths):
     most = 1
     for q in range(len(depths)):
         most = max(most, judged[q + 1] - judged[q] + retrieved[q + 1] - retrieved[q])
-    table = np.empty(cells(most), np.int64)
+    table = np.empty(cells(most), np.uint64)
     texts = np.empty(most, np.int64)
     document = np.empty(most, np.int64)  # of each entry, its place among the documents retrieved, or -1
     entry_of = np.empty(most, np.int64)  # of each document retrieved
     values = np.empty(most, np.float32)  # of each document retrieved
     for q in range(len(depths)):
         slots = table[: cells(judged[q + 1] - judged[q] + retrieved[q + 1] - retrieved[q])]
-        slots[:] = -1
+        slots[:] = 0
         entries = 0
         for j in range(judged[q], judged[q + 1]):
             ranks[j] = REPEATED
