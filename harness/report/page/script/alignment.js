@@ -4,6 +4,7 @@
 const GREEDY = "each token by the cosine with its most similar token of the reference, pale to strong.";
 const MOVED = "where the weight of words goes at the least cost; several may go to one. Lines as thick as what is moved, words by their cosine, pale to strong.";
 
+const MANY = 40; // lines: beyond it they are pale until a word is chosen
 const alignerOf = () => group().aligners[state.m]; // the metric that matched the words, where there is one
 
 function alignmentOf(run, row) {
@@ -102,6 +103,7 @@ function moveLines(view, moves, wordAt) {
     return drawing.appendChild(line);
   });
   view.prepend(drawing);
+  view.classList.toggle("many", moves.length > MANY);
   const draw = () => {
     const { left, top } = view.getBoundingClientRect();
     moves.forEach(([own, other], i) => {
