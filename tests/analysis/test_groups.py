@@ -119,6 +119,7 @@ def test_tables_reports_and_figures_know_groups(seeds: Any) -> None:
     page = Path("page.html").read_text()
     assert "intervals for new seeds and examples" in page
     assert "by the t-test for new seeds at the level" in page
+    assert "harness compare ours=ours-seed0,ours-seed1,ours-seed2 base=base-seed0,base-seed1" in page
     seeds("plot", *words, "--figure", "forest", "-o", "forest.json", "--no-progress")
     assert '"ours"' in Path("forest.json").read_text()
     best = seeds("best", *words, "--no-progress").out
