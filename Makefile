@@ -43,7 +43,7 @@ check: setup
 bench: setup
 	$(BIN)/python -m benchmarks
 
-# How often intervals hold the truth and tests raise an alarm: the tables of docs/statistics.md (some 20 minutes).
+# How often intervals hold the truth and tests raise an alarm: the tables of docs/statistics.md (some 40 minutes).
 coverage: setup
 	$(BIN)/python -m benchmarks.coverage
 

@@ -183,14 +183,19 @@ def _studentized_bounds(
 
 def _note(sample: Sample, estimate: float, resamples: int, drawn: Array | None, method: str) -> str | None:
     """What a reader must know before trusting the bounds, or comparing the value with others."""
-    design = sample.design
+    reason = _reason(sample.design, estimate, resamples, drawn, method)
+    return "; ".join(filter(None, (reason, sample.metric.caution if np.isfinite(estimate) else None))) or None
+
+
+def _reason(design: Design, estimate: float, resamples: int, drawn: Array | None, method: str) -> str | None:
+    """Why there is no interval, or one that says little."""
     unit = design.label.partition(" ")[0]
     if design.units == 0:
         return "no example could be scored"
     if not np.isfinite(estimate):
         return "undefined on this data"
     if resamples == 0 or drawn is None:
-        return f"one {unit[:-1]}: no interval" if resamples else sample.metric.caution
+        return f"one {unit[:-1]}: no interval" if resamples else None
     if np.isnan(drawn).all():
         return "undefined on every resample: no interval"
     constant = np.nanmax(drawn) - np.nanmin(drawn) <= ROUNDING * np.nanmax(np.abs(drawn))
@@ -198,7 +203,7 @@ def _note(sample: Sample, estimate: float, resamples: int, drawn: Array | None, 
         return f"the same on every resample of the {design.units} {unit}: the interval has no width"
     if design.units <= FEW:
         return f"{design.units} {unit}: the interval says little"
-    return sample.metric.caution
+    return None
 
 
 def interval(

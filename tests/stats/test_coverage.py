@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import coverage
+from benchmarks.coverage import texts as coverage
 from harness.stats import comparison, intervals, kernels, paired, resampling
 from harness.stats.options import ComparisonOptions
 from harness.types import Array

@@ -140,7 +140,7 @@ def test_the_average_over_small_data_sets_is_exact_in_any_order() -> None:
 
 def test_max_t_corrects_over_small_data_sets() -> None:
     """By all swaps of two data sets at once; the second of them was not corrected for at all."""
-    gains = [[1.0, 1.4, 0.3, 1.0, 0.2, 0.9], [2.0, 1.1, -0.1, 2.0, 0.4, 1.95, 0.2]]
+    gains = [[1.0, 1.4, -0.3, 1.0, 0.2, 0.9], [2.0, 1.1, -0.1, 2.0, 0.4, 1.95, 0.2]]
     rows = harness.compare(sets(gains), test="randomization", resamples=10_000)
     swaps = [np.array(list(itertools.product([1, -1], repeat=len(values)))) for values in gains]
     nulls = [np.abs(signs @ values) for signs, values in zip(swaps, gains, strict=True)]
@@ -149,7 +149,7 @@ def test_max_t_corrects_over_small_data_sets() -> None:
     first = int(np.argmax(seen))
     largest = np.maximum.outer(nulls[0] / sizes[0], nulls[1] / sizes[1])
     assert rows[first].p_adjusted == pytest.approx(np.mean(largest >= seen[first] - 1e-12))
-    assert rows[first].p_adjusted > 1.3 * rows[first].p_value  # type: ignore[operator]
+    assert rows[first].p_adjusted > 1.2 * rows[first].p_value  # type: ignore[operator]
     both = harness.compare(sets(gains, (Given, Other)), test="randomization", resamples=10_000)
     assert both[2 * first].p_adjusted == pytest.approx(rows[first].p_adjusted)  # the other says the same
 

@@ -67,6 +67,9 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     apart = ", averages over data sets by themselves" if rows.macro and options.correction != "none" else ""
     note = f"Intervals are unadjusted; p adj.: {adjusted(options.correction)}{apart}; verdicts follow it."
     out.print(note, style="dim")
+    if options.margins:
+        by = "not adjusted" if options.correction == "none" else "adjusted over the rows that have a margin"
+        out.print(f"Equivalent, not worse: one-sided tests against the margin, {by}.", style="dim")
 
 
 def adjusted(correction: str, family: str = "all rows") -> str:
