@@ -24,7 +24,7 @@ from harness.inputs.nested import leaves
 from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.options import Options
-from harness.store.places import RUNS
+from harness.store.places import RUNS, find
 from harness.store.records import records
 from harness.types import HarnessError, Rows, RunResult, Score, nearest
 
@@ -37,8 +37,8 @@ UNGROUPED = "none"
 
 
 def members(word: str) -> tuple[str, list[Path]] | None:
-    """(name, run folders) of `NAME=GLOB`: patterns of folders or of names of runs below runs/, with commas between
-    them; None where the word names no group."""
+    """(name, run folders) of `NAME=GLOB`: patterns of folders or of names of runs below runs/, names of single runs or
+    MLflow run ids, with commas between them; None where the word names no group."""
     name, equals, patterns = word.partition("=")
     if not equals or not name or "/" in name:
         return None
@@ -57,8 +57,13 @@ def members(word: str) -> tuple[str, list[Path]] | None:
 
 def _named(pattern: str) -> list[Path]:
     """The newest run of each name that fits, in the order of names."""
+    if not RUNS.is_dir():
+        return []
+    if not has_magic(pattern):
+        folder = find(RUNS, pattern)
+        return [] if folder is None else [folder]
     newest: dict[str, tuple[Any, Path]] = {}
-    for run in records(RUNS) if RUNS.is_dir() else ():
+    for run in records(RUNS):
         if fnmatch(run.name, pattern):
             newest[run.name] = max(newest.get(run.name, (run.ended, run.path)), (run.ended, run.path))
     return [newest[name][1] for name in sorted(newest)]

@@ -235,21 +235,28 @@ def _commands(study: Study, page: PageOptions, scores: Sequence[str] | None) -> 
     tests = {name: getattr(study, name) for name in ("test", "correction", "level", "resamples", "seed")}
     unusual = {name: value for name, value in {**view, **tests}.items() if value != usual[name]}
     base = next((group.baseline for group in study.groups if group.baseline), None)
-    if any(run.path is None for run in study.runs):
+    if any(run.path is None and not run.manifest.get("runs") for run in study.runs):
         against = {"baseline": base.name} if base else {}
         options = [
             f", {name}={list(value) if name in LISTS else value!r}" for name, value in {**against, **unusual}.items()
         ]
         call = f"harness.write_report(runs, 'report.html'{''.join(options)})"
         return [f"{call}  # in Python: the runs were made in memory"]
-    shared = [run.path.name for run in study.runs if run.path]
-    if base and base.path:
-        shared += ["--baseline", base.path.name]
+    shared = [_word(run) for run in study.runs]
+    if base:
+        shared += ["--baseline", base.path.name if base.path else base.name]
     commands = [["report", *shared, *_options(unusual), "-o", "report.html"]]
     if all(len(group.runs) > 1 for group in study.groups):
         compared = {name: value for name, value in unusual.items() if name == "scores" or name in tests}
         commands.insert(0, ["compare", *shared, *_options(compared)])
     return [shlex.join(["harness", *words]) for words in commands]
+
+
+def _word(run: RunResult) -> str:
+    """What names a run, or a group of runs, by the names of their folders."""
+    if run.path:
+        return run.path.name
+    return f"{run.name}={','.join(folder.rpartition('/')[2] for folder in run.manifest['runs'])}"
 
 
 def _options(chosen: Mapping[str, Any]) -> list[str]:

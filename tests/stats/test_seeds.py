@@ -108,6 +108,16 @@ def test_where_nothing_but_seeds_differ_it_is_welchs_test() -> None:
         )
 
 
+def test_margins_by_the_same_t() -> None:
+    a, b = np.tile([1.0, 2.0, 4.0], (30, 1)), np.tile([1.5, 2.0, 4.5, 3.0], (30, 1))
+    options = dataclasses.replace(FEW, margins=(("canned", 8.0),))
+    row = compare([[(made("a", a, seeds=True), made("b", b, seeds=True))]], options)[0]
+    below = scipy.stats.ttest_ind(b[0] + 8, a[0], equal_var=False, alternative="greater").pvalue
+    above = scipy.stats.ttest_ind(b[0] - 8, a[0], equal_var=False, alternative="less").pvalue
+    assert (row.p_not_worse, row.p_equivalent) == (pytest.approx(below), pytest.approx(max(below, above)))
+    assert row.verdict == "equivalent"
+
+
 def test_identical_systems_get_p_1() -> None:
     same = np.tile(np.arange(10.0)[:, None], (1, 3))
     row = compare([[(made("a", same, seeds=True), made("b", same, seeds=True))]], FEW)[0]
