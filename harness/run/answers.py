@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from harness.inputs.hashing import Content, Hashes, hashed, hashed_lists, hashed
 from harness.inputs.kept import Kept
 from harness.postprocess import Postprocess
 from harness.store.example_table import Layout
-from harness.types import ABSENT, Batch, Example, Examples, Output, Outputs, Texts
+from harness.types import ABSENT, Batch, Example, Examples, Output, Outputs, TextLists, Texts
 from harness.types.text_columns import blocks_of
 
 LONGEST = 10_000_000
@@ -34,6 +35,18 @@ class Answered:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def read_by(self, reads: Iterable[Reads]) -> Answered:
+        """With the columns alone that any of these metrics reads: what a replica is sent."""
+        columns = set(chain.from_iterable(reads))
+        n, rows = len(self), self.rows
+        sources = rows.sources if "sources" in columns else Texts.nulls(n)
+        references = (
+            rows.references if "references" in columns else TextLists(Texts.nulls(0), np.zeros(n + 1, np.int64))
+        )
+        metadata = {name: column for name, column in rows.metadata.items() if name in columns}
+        outputs = Outputs(self.processed.texts, Texts.nulls(n))
+        return Answered(Examples(Texts.nulls(n), sources, references, metadata), outputs, outputs)
 
     def batch(self, reads: Reads) -> Batch:
         """What a metric that reads these columns scores: the outputs that did not fail, with what belongs to each."""

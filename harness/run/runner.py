@@ -41,7 +41,7 @@ def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
     started = manifest.now()
     data, scorer = prepared(job, progress)
-    with store.opened(job.folder):
+    with job.engine, store.opened(job.folder):
         earlier = finished.read_manifest(job.folder)
         check_same_config(job, earlier)
         store.copy_journals(job.origins, job.folder)
@@ -74,7 +74,8 @@ def run(job: Job, progress: Progress) -> RunResult:
 def prepared(job: Job, progress: Progress) -> tuple[Data, Scorer]:
     """The data, and the metrics for it, after all checks."""
     data = reading.read(job, progress)
-    return data, Scorer.fit(job.metrics, *data.references)
+    scorer = Scorer.fit(job.metrics, *data.references)
+    return data, replace(scorer, engine=job.engine, specs=job.recipes.get("metrics", {}))
 
 
 def answered(data: Data, scorer: Scorer, source: Source, progress: Progress) -> tuple[Data, Answers, Stopped | None]:

@@ -17,6 +17,7 @@ nothing heavy, so that every room can import it and no room needs another.
 
 from __future__ import annotations
 
+from harness.types.engine import Engine, Recipe
 from harness.types.errors import HarnessError, check_choice, check_least, nearest
 from harness.types.gate import Gate, text_fault
 from harness.types.lists import Integers, Lists, Rows
@@ -59,8 +60,8 @@ from harness.types.texts import TextLists, Texts
 
 __all__ = [
     "ABSENT", "BLOCK", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison", "Comparisons",
-    "Dataset", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Lists", "Metric",
-    "Output", "Outputs", "Progress", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature",
-    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "check_choice",
-    "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "Dataset", "Engine", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Lists",
+    "Metric", "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "Score",
+    "Signature", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker",
+    "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

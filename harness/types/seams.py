@@ -58,6 +58,9 @@ class System(ABC):
     incidental: ClassVar[tuple[str, ...]] = ()
     """Options that say how outputs are made (how many requests at once, how long to wait), never what they are: a run
     with others of these is the same run, and resumes."""
+    apart: ClassVar[bool] = False
+    """True where an output never depends on what it is generated together with: what was planned as one batch may be
+    shared among replicas."""
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""

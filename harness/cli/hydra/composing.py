@@ -42,6 +42,7 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
         yield replace(
             whole,
             system=_build(spec, "system"),
+            recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
             config={**whole.config, "system": masking.masked(spec, sources.below("system"))},
@@ -71,6 +72,8 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         select=select,
         system=_build(resolved["system"], "system"),
         **scoring_parts(resolved),
+        engine=_build(resolved["engine"], "engine"),
+        recipes={part: resolved[part] for part in ("system", "metrics")},
         specs=config["metrics"],
         key=core.key(resolved, sources),
         whole_key=core.key(core.of_whole(resolved), sources),
