@@ -11,10 +11,11 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,8 @@ def connect(address: str | None) -> float:
     if address is None and os.environ.get("RAY_ADDRESS"):
         wanted, option = os.environ["RAY_ADDRESS"], "RAY_ADDRESS"
     with _signals_kept():
+        if wanted != "local":
+            _take_token()
         if wanted not in (None, "auto", "local"):
             _join(ray, str(wanted), option)
         elif wanted == "local" or not _found(ray):
@@ -96,15 +99,29 @@ def _join(ray: Any, address: str, option: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise HarnessError(f"{option}={address}: no Ray cluster answers there ({reason}); {EXPECTED}") from None
     try:
-        ray.init(address=address, **_quiet())
+        with _unprinted():
+            ray.init(address=address, **_quiet())
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise HarnessError(f"{option}={address}: the cluster cannot be joined ({reason}); {EXPECTED}") from None
+        raise HarnessError(
+            f"{option}={address}: the cluster cannot be joined ({reason}); expected a cluster of Ray {ray.__version__} "
+            "that this machine is a node of (ray start --address) and whose token it has (RAY_AUTH_TOKEN, or "
+            "~/.ray/auth_token)"
+        ) from None
+
+
+def _take_token() -> None:
+    """Clusters of Ray 2.60 and later ask for a token, which `ray start` looks for and `ray.init` does not."""
+    with suppress(ImportError):  # before there were any
+        from ray._private.authentication import authentication_token_setup as tokens
+
+        tokens.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 def _found(ray: Any) -> bool:
     try:
-        ray.init(address="auto", **_quiet())
+        with _unprinted():
+            ray.init(address="auto", **_quiet())
     except ConnectionError:
         return False
     return True
@@ -131,6 +148,20 @@ def _silence(ray: Any) -> None:
     worker: Any = getattr(getattr(ray, "_private", None), "worker", None)
     if hasattr(worker, "_worker_logs_enabled"):
         worker._worker_logs_enabled = False  # it prints that a worker died, whatever was asked for
+
+
+@contextmanager
+def _unprinted() -> Iterator[None]:
+    """What Ray's own library prints while it tries to connect goes nowhere."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @contextmanager

@@ -29,6 +29,8 @@ class Reply:
     error: BaseException | None = None
     said: list[tuple[str, str]] = field(default_factory=list)
     """Warnings: (logger, text)."""
+    place: str = ""
+    """The node and the process."""
 
 
 class Host:
@@ -39,15 +41,10 @@ class Host:
         sys.path.append(folder)  # last, so that nothing of it hides a library
         self._stack = ExitStack()
         self._stack.enter_context(limited(cores))
+        self._place = f"the node {socket.gethostname()} ({_address()}), process {os.getpid()}"
         self._replica: Any = None
         self._said = _Heard()
         logging.getLogger().addHandler(self._said)
-
-    def about(self) -> tuple[str, int]:
-        """(node, process)."""
-        import ray
-
-        return ray.util.get_node_ip_address() or socket.gethostname(), os.getpid()
 
     def make(self, target: str, options: bytes) -> bytes:
         """Makes a replica, in place of the one before."""
@@ -56,7 +53,6 @@ class Host:
             self._forget()
             module, _, name = target.rpartition(".")
             self._replica = getattr(importlib.import_module(module), name)(**pickle.loads(options))
-            reply.result = self.about()
         except Exception as error:
             reply.error = _sendable(error)
         return self._sent(reply)
@@ -72,7 +68,7 @@ class Host:
         return self._sent(reply)
 
     def _sent(self, reply: Reply) -> bytes:
-        reply.said = self._said.taken()
+        reply.said, reply.place = self._said.taken(), self._place
         return pickle.dumps(reply, 5)
 
     def _forget(self) -> None:
@@ -86,6 +82,12 @@ class Host:
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def _address() -> str:
+    import ray
+
+    return str(ray.util.get_node_ip_address())
 
 
 class _Heard(logging.Handler):

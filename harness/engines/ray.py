@@ -118,7 +118,7 @@ class Ray:
         ray = cluster.imported()
         try:
             if replica.making is not None:
-                replica.place = "the node {}, process {}".format(*self._reply(ray.get(replica.making), replica))
+                self._reply(ray.get(replica.making), replica)
                 replica.making, self._unready = None, 0
                 return
             while replica.running and ray.wait([replica.running[0][0]], timeout=0)[0]:
@@ -135,6 +135,7 @@ class Ray:
     def _reply(self, content: bytes, replica: _Replica) -> Any:
         """What a replica gave; an error of the work is raised here."""
         reply: Reply = pickle.loads(content)
+        replica.place = reply.place
         for name, text in reply.said:
             logging.getLogger(name).warning("%s", text)
         if isinstance(reply.error, HarnessError):
