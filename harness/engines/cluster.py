@@ -52,12 +52,12 @@ class Node:
         return f"{self.name} with {self.cpus:g} CPUs and {self.gpus:g} GPUs"
 
 
-def connect(address: str | None) -> float:
-    """Connects to the cluster that the address stands for, or starts one; the seconds that took. A process stays
-    connected until it ends: what runs after this run finds the cluster there."""
+def connect(address: str | None) -> None:
+    """Connects to the cluster that the address stands for, or starts one. A process stays connected until it ends: what
+    runs after this run finds the cluster there."""
     ray = imported()
     if ray.is_initialized():
-        return 0.0
+        return
     begun = time.perf_counter()
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
     _silence(ray)
@@ -75,7 +75,6 @@ def connect(address: str | None) -> float:
             _start(ray)
             seconds = time.perf_counter() - begun
             log.warning("no Ray cluster is running; one was started here, in %.1f s, with %d CPUs", seconds, cores())
-    return time.perf_counter() - begun
 
 
 def imported() -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -68,7 +69,9 @@ class Ray:
         self._options: Any = None
         self._unready = 0
         """Replicas that ended before they were ready, since one was."""
-        self._lost, self._again, self._seconds = 0, 0, 0.0
+        self._lost, self._again = 0, 0
+        self._begun, self._seconds = 0.0, 0.0
+        """When it was first needed, and how long it took from there until a replica was ready."""
 
     def __enter__(self) -> Ray:
         return self
@@ -82,7 +85,7 @@ class Ray:
 
     def about(self) -> Mapping[str, Any]:
         size = {"replicas": self._wanted, "threads": self.cpus, "gpus": self.gpus}
-        return {"name": "ray", **size, "start": self._seconds, "lost": self._lost, "again": self._again}
+        return {"name": "ray", **size, "start": round(self._seconds, 3), "lost": self._lost, "again": self._again}
 
     def map(self, make: Recipe, items: Iterable[Any], note: Note = unheard) -> Iterator[tuple[int, Any]]:
         left = iter(items)
@@ -120,6 +123,7 @@ class Ray:
             if replica.making is not None:
                 self._reply(ray.get(replica.making), replica)
                 replica.making, self._unready = None, 0
+                self._seconds = self._seconds or time.perf_counter() - self._begun
                 return
             while replica.running and ray.wait([replica.running[0][0]], timeout=0)[0]:
                 result, number = replica.running[0]
@@ -149,8 +153,9 @@ class Ray:
     def _prepare(self, make: Recipe) -> None:
         """Replicas of the recipe, in the processes that are there already or in new ones."""
         ray = cluster.imported()
+        self._begun = self._begun or time.perf_counter()
         if not self._replicas:
-            self._seconds += cluster.connect(self.address)
+            cluster.connect(self.address)
             self._wanted = cluster.check_room(self.replicas, self.cpus, self.gpus)
         if self._made is not make:
             self._made, self._options = make, ray.put(_pickled(make.options, make.target))
