@@ -16,6 +16,7 @@ from typing import Any
 from harness.inputs import files
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import read_parts
+from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.rows import Columns, Reader
 from harness.types import Dataset, Example, Examples
 
@@ -36,12 +37,32 @@ class FileDataset(Dataset):
         self.columns = columns
         self.cluster = cluster
         self.quoting = quoting
+        self._index: RowIndex | None = None
 
     def examples(self) -> Iterator[Example]:
         return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         of_file = self.path, "a data file (dataset.path)", self.quoting
+        reader = self._reader()
+        if not self.indexed:
+            yield from examples_in_parts(read_parts(*of_file), reader)
+            return
+        parts = read_parts(*of_file)
+        self._index = RowIndex(files.existing(self.path, of_file[1]))
+        for part in parts:
+            before = reader.number
+            yield from examples_in_parts([part], reader)
+            self._index.add(part, reader.number - before)
+
+    def _reader(self) -> Reader:
+        again = partial(files.read_rows, self.path, "a data file (dataset.path)", self.quoting)
         blank = self.path.suffix.lower() in (".csv", ".tsv")
-        reader = Reader(partial(files.read_rows, *of_file), self.columns, self.cluster, blank_is_absent=blank)
-        yield from examples_in_parts(read_parts(*of_file), reader)
+        return Reader(again, self.columns, self.cluster, blank_is_absent=blank)
+
+    def located(self, first: int, rows: int) -> Span | str:
+        return super().located(first, rows) if self._index is None else self._index.span(first, rows)
+
+    def read_located(self, place: Span) -> Examples:
+        examples = Examples.joined(list(examples_in_parts(place.parts(), self._reader())))
+        return examples[place.skip : place.skip + place.rows]

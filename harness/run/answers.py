@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from harness.inputs.hashing import Content, Hashes, hashed, hashed_lists, hashed
 from harness.inputs.kept import Kept
 from harness.postprocess import Postprocess
 from harness.store.example_table import Layout
-from harness.types import ABSENT, Batch, Example, Examples, Output, Outputs, TextLists, Texts
+from harness.types import ABSENT, Batch, Dataset, Example, Examples, Output, Outputs, System, TextLists, Texts
 from harness.types.text_columns import blocks_of
 
 LONGEST = 10_000_000
@@ -56,6 +57,19 @@ class Answered:
         return Batch.of(self.processed.texts.taken(good), self.rows.taken(good), reads)
 
 
+@dataclass(frozen=True)
+class Located:
+    """Rows of a data set and stored outputs for them, in files that are read block by block."""
+
+    dataset: Dataset
+    system: System
+
+    def block(self, first: int, rows: int) -> tuple[Any, Any] | str:
+        """Where a block is; a text that says why where it cannot be said."""
+        places = self.dataset.located(first, rows), self.system.located(first, rows)
+        return next((place for place in places if isinstance(place, str)), places)
+
+
 class Answers:
     """The answers to all rows, in their order."""
 
@@ -69,6 +83,8 @@ class Answers:
         self._raw = Kept[Outputs]()
         self._processed: Kept[Outputs] | None = None
         self._failed: list[NDArray[np.int64]] = []
+        self.located: Located | None = None
+        """Where rows and their outputs are in files, for whoever reads them elsewhere."""
 
     @classmethod
     def of(

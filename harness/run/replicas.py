@@ -5,6 +5,7 @@ A replica must compute what this process would: the code that decides results is
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import harness
 from harness.inputs import plugins
 from harness.run import manifest
-from harness.run.answers import Answered
+from harness.run.answers import Answered, bounded
 from harness.run.scoring import Scorer, Table
 from harness.types import Example, HarnessError, Metric, Output, System
 
@@ -21,18 +22,37 @@ class Scoring:
     """Metrics that compute rows of blocks."""
 
     def __init__(
-        self, code: str, specs: Mapping[str, Mapping[str, Any]], fitted: Mapping[str, Mapping[str, Any]]
+        self,
+        code: str,
+        specs: Mapping[str, Mapping[str, Any]],
+        fitted: Mapping[str, Mapping[str, Any]],
+        stored: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        """`code`: the hash of that of the run; `fitted`: what metrics hold that were fitted to the data set."""
+        """`code`: the hash of that of the run; `fitted`: what metrics hold that were fitted to the data set; `stored`:
+        the data set, the system and the postprocessing, for blocks that are read here."""
         _check_code(code)
         metrics: dict[str, Metric] = {name: _built(spec, f"metrics.{name}") for name, spec in specs.items()}
         for name, state in fitted.items():
             vars(metrics[name]).update(state)
         self._scorer = Scorer(metrics, {})
+        self._stored, self._parts = stored, dict[str, Any]()
 
-    def __call__(self, item: tuple[Sequence[str], Answered]) -> Table:
-        """Rows of the metrics named, for a block."""
-        return self._scorer.rows_of(item)
+    def __call__(self, item: tuple[Sequence[str], Answered | tuple[Any, Any]]) -> Table | str:
+        """Rows of the metrics named, for a block, or for one that is read here; why it cannot be read."""
+        names, block = item
+        if isinstance(block, tuple):
+            for place in block:
+                if not place.there:
+                    return f"{place.path} is not on the node {socket.gethostname()}, or was changed"
+            block = self._read(*block)
+        return self._scorer.rows_of((names, block))
+
+    def _read(self, place: Any, of_outputs: Any) -> Answered:
+        if not self._parts:
+            self._parts = {part: _built(spec, part) for part, spec in self._stored.items()}
+        rows = self._parts["dataset"].read_located(place)
+        raw = self._parts["system"].read_located(of_outputs)
+        return Answered(rows, raw, bounded(self._parts["postprocess"].column(raw)))
 
 
 class Generating:

@@ -8,6 +8,7 @@ which keeps it in memory or writes it to the run folder, and is added to the sum
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -48,6 +49,7 @@ from harness.types import (
 )
 from harness.types.engine import in_order, learnt
 
+log = logging.getLogger(__name__)
 LOCAL = Local()
 Table = Mapping[str, Rows]
 """A block's rows by metric."""
@@ -91,7 +93,7 @@ class Scorer:
     engine: Engine = LOCAL
     """Where rows are computed, and resampled where they are many."""
     specs: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Of each metric the `_target_` and options that make it elsewhere."""
+    """What makes the parts of the run elsewhere: `_target_` and options."""
 
     @classmethod
     def fit(cls, metrics: Mapping[str, Metric], examples: References, rows: References) -> Scorer:
@@ -136,21 +138,26 @@ class Scorer:
         whole = {name: self.rows(name, answers.whole()) for name in at_once}
         spread = self._spread(reused)
         held: dict[int, tuple[Answered, Table]] = {}
+        engine = self.engine if spread else LOCAL
+        places = Places(answers, engine)
 
-        def items() -> Iterator[tuple[list[str], Answered]]:
+        def items() -> Iterator[tuple[list[str], Any]]:
             first = 0
             for number, block in enumerate(answers.blocks()):
                 parts = {name: rows.part() for name, rows in stored.items()}
                 known = {name: part for name, part in parts.items() if part is not None}
                 known |= {name: rows[first : first + len(block)] for name, rows in whole.items()}
                 held[number] = block, known
-                names = [name for name in spread if name not in known]
-                yield names, block.read_by(self.metrics[name].reads for name in names)
+                names = self._left(spread, known)
+                place = places.of(first, len(block))
+                yield names, place or block.read_by(self.metrics[name].reads for name in names)
                 first += len(block)
 
-        engine = self.engine if spread else LOCAL
         for number, computed in in_order(engine.map(self._recipe(spread), items(), step.note)):
             block, known = held.pop(number)
+            if isinstance(computed, str):
+                places.give_up(computed)
+                computed = self.rows_of((self._left(spread, known), block))
             if not engine.in_process:
                 step.advance(len(block) * len(computed))
             table = {**known, **computed}
@@ -164,10 +171,18 @@ class Scorer:
         there = (name for name in self.metrics if name not in reused and not self.metrics[name].at_once)
         return [name for name in there if self.metrics[name].threads or not self.engine.in_process]
 
+    @staticmethod
+    def _left(names: Sequence[str], known: Table) -> list[str]:
+        return [name for name in names if name not in known]
+
     def _recipe(self, names: Sequence[str]) -> Recipe:
         """A replica that computes rows of blocks: the metrics by their specs, with what was fitted."""
         fitted = {name: learnt(self.metrics[name]) for name in names if type(self.metrics[name]).fit is not Metric.fit}
-        options = {"code": code(), "specs": {name: self.specs.get(name) for name in names}, "fitted": fitted}
+        metrics = self.specs.get("metrics", {})
+        stored = {part: self.specs.get(part) for part in ("dataset", "system", "postprocess")}
+        options = {
+            "code": code(), "specs": {name: metrics.get(name) for name in names}, "fitted": fitted, "stored": stored
+        }  # fmt: skip
         return Recipe("harness.run.replicas.Scoring", options, self.rows_of, threads=True, queued=3, noun="blocks")
 
     def rows_of(self, item: tuple[Sequence[str], Answered]) -> Table:
@@ -273,6 +288,25 @@ def score(
 
 
 # ---------------------------------------------------------------- blocks
+
+
+class Places:
+    """Where blocks are that an engine elsewhere reads by itself, as long as it can."""
+
+    def __init__(self, answers: Answers, engine: Engine) -> None:
+        self._located = None if engine.in_process else answers.located
+
+    def of(self, first: int, rows: int) -> tuple[Any, Any] | None:
+        place = None if self._located is None else self._located.block(first, rows)
+        if isinstance(place, str):
+            self.give_up(place)
+            return None
+        return place
+
+    def give_up(self, reason: str) -> None:
+        if self._located is not None:
+            log.warning("blocks of the data are sent to replicas from here: %s", reason)
+        self._located = None
 
 
 class _Stored:

@@ -20,6 +20,7 @@ from harness.inputs import files
 from harness.inputs.blocks import Odd, complete, identifiers, is_arrow, texts_of
 from harness.inputs.kept import Kept
 from harness.inputs.parts import Column, Part, read_parts
+from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.text_lines import texts_of_lines
 from harness.types import ABSENT, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
 from harness.types.texts import SMALL, Places
@@ -42,6 +43,9 @@ class Predictions(System):
         """For each of these ids its outputs by repeat, one after the other."""
         self._next = 0
         """The row that is asked for next where batches come in the data set's order."""
+        self._index: RowIndex | None = None
+        self._order: Places | None = None
+        """Where in the file the output for each id is, of outputs in another order."""
 
     def key(self) -> str:
         return files.digest(["predictions", files.file_digest(files.existing(self.path, "a file of outputs"))])
@@ -75,9 +79,14 @@ class Predictions(System):
         places: list[Places] = []
         repeats: list[NDArray[np.int64]] = []
         in_order = True
+        self._index = self._order = None
+        if self.indexed:
+            self._index = RowIndex(files.existing(self.path, EXPECTED))
         for part in read_parts(self.path, EXPECTED, self.quoting):
             stored_ids, outputs, repeat = _columns(part)
             first, n = len(kept), len(outputs)
+            if self._index is not None:
+                self._index.add(part, n)
             if not n:
                 continue
             here = ids[first : first + n]
@@ -103,6 +112,7 @@ class Predictions(System):
         if (order < 0).any():
             raise Odd
         self.repeats = count
+        self._order = order if self._index is not None else None
         return kept, order
 
     @property
@@ -143,6 +153,18 @@ class Predictions(System):
             return self._of(batch.ids, batch.repeats)
         ids, repeats = [example.id for example in batch], [example.repeat for example in batch]
         return list(self._of(Texts.of(ids), np.array(repeats, np.int32)))
+
+    def located(self, first: int, rows: int) -> Span | str:
+        if self._index is None or self.repeats > 1:
+            reason: str = super().located(first, rows)
+            return reason
+        if self._order is None:
+            return self._index.span(first, rows)
+        return self._index.lines(self._order[first : first + rows])
+
+    def read_located(self, place: Span) -> Outputs:
+        outputs = Outputs.joined([_columns(part)[1] for part in place.parts()])
+        return outputs[place.skip : place.skip + place.rows]
 
     def _of(self, ids: Texts, repeats: NDArray[np.int32] | None) -> Outputs:
         count, n = self.repeats, len(ids)

@@ -14,7 +14,7 @@ import numpy as np
 from harness.types.errors import HarnessError, check_least
 from harness.types.lists import Integers, Rows
 from harness.types.nouns import DIGITS, Advance, Alignment, Array, Example, Output, Signature, nothing, titled
-from harness.types.text_columns import Batch, Examples, blocks_of
+from harness.types.text_columns import Batch, Examples, Outputs, blocks_of
 from harness.types.texts import TextLists
 
 UNDECIDING = ("name", "columns", "score_names", "counted", "reads", "at_once", "advance", "arrays", "context")
@@ -32,6 +32,8 @@ class Dataset(ABC):
     """Short, for run names: the file's stem, the data set's name on a hub."""
     cluster: str | None = None
     """The metadata field by which examples belong together, or None."""
+    indexed: bool = False
+    """Set by the runner: where rows are is remembered as they are read."""
 
     @abstractmethod
     def examples(self) -> Iterator[Example]:
@@ -40,6 +42,15 @@ class Dataset(ABC):
     def blocks(self) -> Iterator[Examples]:
         """The same examples as columns, in parts of any size; a data set that is read in columns overrides this."""
         return blocks_of(self.examples())
+
+    def located(self, first: int, rows: int) -> Any:
+        """Where so many rows are from the first row of a block on, so that `read_located` reads them on another
+        machine; a text that says why where that cannot be. Asked for after the examples were read, `indexed`."""
+        return f"the data set {self.name} is in no file that is read by blocks"
+
+    def read_located(self, place: Any) -> Examples:
+        """The rows that `located` told of."""
+        raise NotImplementedError
 
     def about(self) -> Mapping[str, str]:
         """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
@@ -72,6 +83,8 @@ class System(ABC):
     """Set by the runner: the run folder, where a system may leave a log of its own."""
     step: int | None = None
     """The training step of a checkpoint; tracking draws scores by it."""
+    indexed: bool = False
+    """Set by the runner: where stored outputs are is remembered as they are read."""
     series: str | None = None
     """The training run that the checkpoint belongs to: its steps make one curve."""
 
@@ -135,6 +148,14 @@ class System(ABC):
                     "harness.types.Output"
                 )
         yield dict(enumerate(outputs))
+
+    def located(self, first: int, rows: int) -> Any:
+        """Of stored outputs: as `Dataset.located`, for rows of the data set."""
+        return f"the outputs of {self.name} are in no file that is read by blocks"
+
+    def read_located(self, place: Any) -> Outputs:
+        """The outputs that `located` told of."""
+        raise NotImplementedError
 
     def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
         """Nothing more is asked for: programs end, connections are closed."""

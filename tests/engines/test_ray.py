@@ -80,6 +80,82 @@ def test_a_run_resumes_on_any_engine(data: Path, cli: Cli) -> None:
     assert engine_of(data / "run") == {"name": "local", "threads": None}
 
 
+def as_parquet(path: Path, name: str, size: int = 10) -> str:
+    """The rows of a file of JSON lines."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    pq.write_table(pa.Table.from_pylist(rows), path.parent / name, row_group_size=size)
+    return name
+
+
+@pytest.mark.parametrize("way", ["lines", "shuffled", "parquet", "limit", "strip"])
+def test_replicas_read_the_data_themselves(way: str, data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    more: tuple[str, ...] = ()
+    if way == "shuffled":
+        lines = (data / "outputs.jsonl").read_text().splitlines()
+        (data / "outputs.jsonl").write_text("\n".join(lines[::-1]))
+    if way == "parquet":
+        names = [as_parquet(data / f"{name}.jsonl", f"{name}.parquet") for name in ("data", "outputs")]
+        more = (f"dataset.path={names[0]}", f"system.path={names[1]}")
+    if way == "limit":
+        (data / "data.jsonl").write_bytes(b"\xef\xbb\xbf" + (data / "data.jsonl").read_bytes())
+        more = ("limit=40",)
+    if way == "strip":
+        more = ("postprocess=strip",)
+    ran(cli, *STORED, *more, "output_dir=one")
+    monkeypatch.setattr("harness.run.answers.Answered.read_by", None)  # nothing is sent
+    called = ran(cli, *STORED, *more, "output_dir=two", "engine=ray", "engine.replicas=2")
+    assert files(data / "one") == files(data / "two")
+    assert "sent to replicas" not in called.err
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("blank", "data.jsonl has lines that are no rows"),
+        ("csv", "data.csv is neither JSON lines nor Parquet"),
+        ("groups", "data.parquet has row groups of more than 7 rows"),
+        ("text", "the outputs of outputs are in no file that is read by blocks"),
+    ],
+)
+def test_what_goes_through_the_driver(
+    way: str, reason: str, data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more: tuple[str, ...] = ("metrics=exact_match",)
+    if way == "blank":
+        (data / "data.jsonl").write_text((data / "data.jsonl").read_text().replace("\n", "\n\n", 1))
+    if way == "csv":
+        rows = "".join(f"é{i},s,r {i}\n" for i in range(N))
+        (data / "data.csv").write_text(f"id,source,references\n{rows}")
+        more = (*more, "dataset.path=data.csv", "dataset.cluster=null")
+    if way == "groups":
+        monkeypatch.setattr("harness.inputs.row_index.LARGEST", 1)
+        more = (*more, f"dataset.path={as_parquet(data / 'data.jsonl', 'data.parquet')}")
+    if way == "text":
+        (data / "outputs.txt").write_text("a\n" * N)
+        more = (*more, "system.path=outputs.txt")
+    ran(cli, *STORED, *more, "output_dir=one")
+    called = ran(cli, *STORED, *more, "output_dir=two", "engine=ray", "engine.replicas=1")
+    assert files(data / "one") == files(data / "two")
+    assert called.err == f"harness: blocks of the data are sent to replicas from here: {reason}\n"
+
+
+def test_a_node_that_does_not_have_the_data(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor has one of which the file was changed since it was read."""
+    ran(cli, *STORED, "output_dir=one")
+
+    def removed(*arguments: Any) -> Any:
+        (data / "data.jsonl").unlink(missing_ok=True)
+        return monkeypatch
+
+    monkeypatch.setattr("harness.run.runner.finished.unchanged", lambda *arguments: removed() and None)
+    called = ran(cli, *STORED, "output_dir=two", "engine=ray", "engine.replicas=1")
+    assert files(data / "one") == files(data / "two")
+    assert f"sent to replicas from here: {data / 'data.jsonl'} is not on the node " in called.err
+
+
 DEADLY = ("metrics=exact_match", "+metrics.words._target_=mine.Deadly")
 
 

@@ -73,7 +73,7 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         system=_build(resolved["system"], "system"),
         **scoring_parts(resolved),
         engine=_build(resolved["engine"], "engine"),
-        recipes={part: resolved[part] for part in ("system", "metrics")},
+        recipes=_recipes(resolved),
         specs=config["metrics"],
         key=core.key(resolved, sources),
         whole_key=core.key(core.of_whole(resolved), sources),
@@ -161,6 +161,16 @@ def _dataset(spec: Any) -> tuple[Any, Any]:
     own = {k: v for k, v in spec.items() if k not in shared}
     chosen = {k: v for k, v in spec.items() if k in shared}
     return _build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset")).blocks
+
+
+def _recipes(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes parts of a job elsewhere; of a data set without the selection from it."""
+    from harness.datasets.selection import Selection
+
+    shared = inspect.signature(Selection).parameters
+    dataset = resolved["dataset"]
+    own = {k: v for k, v in dataset.items() if k not in shared} if isinstance(dataset, Mapping) else dataset
+    return {"dataset": own, **{part: resolved[part] for part in ("system", "postprocess", "metrics")}}
 
 
 def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
