@@ -90,7 +90,19 @@ def as_parquet(path: Path, name: str, size: int = 10) -> str:
     return name
 
 
-@pytest.mark.parametrize("way", ["lines", "shuffled", "parquet", "limit", "strip"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "lines",
+        "shuffled",
+        pytest.param("parquet", marks=SLOW),
+        pytest.param("limit", marks=SLOW),
+        pytest.param("strip", marks=SLOW),
+    ],
+)
 def test_replicas_read_the_data_themselves(way: str, data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     more: tuple[str, ...] = ()
     if way == "shuffled":
@@ -115,9 +127,9 @@ def test_replicas_read_the_data_themselves(way: str, data: Path, cli: Cli, monke
     ("way", "reason"),
     [
         ("blank", "data.jsonl has lines that are no rows"),
-        ("csv", "data.csv is neither JSON lines nor Parquet"),
-        ("groups", "data.parquet has row groups of more than 7 rows"),
-        ("text", "the outputs of outputs are in no file that is read by blocks"),
+        pytest.param("csv", "data.csv is neither JSON lines nor Parquet", marks=SLOW),
+        pytest.param("groups", "data.parquet has row groups of more than 7 rows", marks=SLOW),
+        pytest.param("text", "the outputs of outputs are in no file that is read by blocks", marks=SLOW),
     ],
 )
 def test_what_goes_through_the_driver(
@@ -214,6 +226,7 @@ def test_generation_on_two_replicas(data: Path, cli: Cli) -> None:
     assert manifest["generation"]["generated"] == N
 
 
+@pytest.mark.slow
 def test_too_many_failures_and_then_again(data: Path, cli: Cli) -> None:
     failing = (*GENERATED, '+system.failing=["é3","é30"]', "output_dir=run", "engine=ray", "engine.replicas=2")
     called = cli(*failing, "max_failed=0", "output_dir=ended")
@@ -243,6 +256,7 @@ def test_what_a_system_found_in_the_data_goes_with_it(data: Path, cli: Cli) -> N
     assert files(data / "one") == files(data / "two")
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_early(data: Path, cli: Cli) -> None:
     stop = ("stop.score=token_f1", "stop.width=90", "stop.batch=20")
     ran(cli, *GENERATED, *stop, "output_dir=one")
