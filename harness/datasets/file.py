@@ -8,17 +8,19 @@ have other names, or a field is to be put together: `dataset.columns.source=arti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from harness.inputs import files
+from harness.inputs import files, remote
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import read_parts
 from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.rows import Columns, Reader
 from harness.types import Dataset, Example, Examples
+
+EXPECTED = "a data file (dataset.path)"
 
 
 class FileDataset(Dataset):
@@ -32,33 +34,41 @@ class FileDataset(Dataset):
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
         Columns(columns)  # says now what is wrong with them
-        self.path = Path(path)
-        self.name = name or self.path.stem
+        self._given = path
+        self.name = name or Path(remote.name_of(path) if remote.is_remote(path) else path).stem
         self.columns = columns
         self.cluster = cluster
         self.quoting = quoting
         self._index: RowIndex | None = None
 
+    @cached_property
+    def path(self) -> Path:
+        """On this machine."""
+        given = self._given
+        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
+
     def examples(self) -> Iterator[Example]:
         return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
-        of_file = self.path, "a data file (dataset.path)", self.quoting
+        of_file = self.path, EXPECTED, self.quoting
         reader = self._reader()
         if not self.indexed:
             yield from examples_in_parts(read_parts(*of_file), reader)
             return
         parts = read_parts(*of_file)
-        self._index = RowIndex(files.existing(self.path, of_file[1]))
+        self._index = RowIndex(files.existing(self.path, EXPECTED), self._given)
         for part in parts:
             before = reader.number
             yield from examples_in_parts([part], reader)
             self._index.add(part, reader.number - before)
 
+    def _rows(self) -> Iterator[files.Row]:
+        return files.read_rows(self.path, EXPECTED, self.quoting)
+
     def _reader(self) -> Reader:
-        again = partial(files.read_rows, self.path, "a data file (dataset.path)", self.quoting)
-        blank = self.path.suffix.lower() in (".csv", ".tsv")
-        return Reader(again, self.columns, self.cluster, blank_is_absent=blank)
+        blank = Path(self._given).suffix.lower() in (".csv", ".tsv")
+        return Reader(self._rows, self.columns, self.cluster, blank_is_absent=blank)
 
     def located(self, first: int, rows: int) -> Span | str:
         return super().located(first, rows) if self._index is None else self._index.span(first, rows)

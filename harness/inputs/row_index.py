@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import files, parquet
 from harness.inputs.parts import Part, json_part
+from harness.inputs.remote import is_remote, opened, read_range, size_of
 from harness.types import HarnessError, text_columns
 from harness.types.texts import Places
 
@@ -45,9 +46,12 @@ class Span:
     def parts(self) -> Iterator[Part]:
         """The rows between start and stop, or the lines."""
         if self.path.endswith(".parquet"):
-            for before, batch in parquet.batches_of(Path(self.path), range(self.start, self.stop)):
+            for before, batch in self._batches():
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
                 yield Part(columns, partial(files.parquet_rows, Path(self.path), batch, before))
+            return
+        if is_remote(self.path):
+            yield json_part(Path(self.path), read_range(self.path, self.start, self.stop))
             return
         with open(self.path, "rb", buffering=0) as file:
             if self.lines is None:
@@ -57,21 +61,33 @@ class Span:
                 content = b"".join(piece if piece.endswith(b"\n") else piece + b"\n" for piece in pieces)
         yield json_part(Path(self.path), content)
 
+    def _batches(self) -> Iterator[tuple[int, Any]]:
+        groups = range(self.start, self.stop)
+        if not is_remote(self.path):
+            yield from parquet.batches_of(Path(self.path), groups)
+            return
+        import pyarrow.parquet as pq
+
+        with opened(self.path) as source, pq.ParquetFile(source) as file:
+            yield from ((0, batch) for batch in file.iter_batches(parquet.ROWS, list(groups)))
+
     @property
     def there(self) -> bool:
         """Whether the file is here, and is what it was."""
         try:
-            return state_of(Path(self.path)) == self.state
-        except OSError:
+            return state_of(self.path) == self.state
+        except (OSError, HarnessError):
             return False
 
 
 class RowIndex:
     """Of a file, filled as it is read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, given: str | None = None) -> None:
+        """`given`: how the user named it, where the path is that of a copy."""
         self._path = path.absolute()
-        self._state = state_of(path)
+        self._named = given if given is not None and is_remote(given) else str(self._path)
+        self._state = state_of(self._named)
         self._suffix = path.suffix.lower()
         self._starts: list[int] = []
         self._end, self._rows = 0, 0
@@ -96,15 +112,17 @@ class RowIndex:
             kind = "has lines that are no rows" if self._suffix == ".jsonl" else "is neither JSON lines nor Parquet"
             return f"{self._path.name} {kind}"
         stop = self._starts[block + 1] if block + 1 < len(self._starts) else self._end
-        return Span(str(self._path), self._state, self._starts[block], stop, 0, rows)
+        return Span(self._named, self._state, self._starts[block], stop, 0, rows)
 
     def lines(self, places: Places) -> Span | str:
         """Of rows in any order."""
         if not self._whole:
-            return f"{self._path.name} is not JSON lines in the data set's order"
+            return f"{self._path.name} is not JSON lines, nor in the data set's order"
+        if is_remote(self._named):
+            return f"{self._path.name} is not in the data set's order, and a request for each row takes too long"
         starts = self._all_starts()
         both = np.stack([starts[places], starts[places + 1]], axis=1)
-        return Span(str(self._path), self._state, 0, 0, 0, len(places), both)
+        return Span(self._named, self._state, 0, 0, 0, len(places), both)
 
     def _all_starts(self) -> Places:
         """(rows + 1) of each line: 8 bytes a row, found again when they are first needed."""
@@ -128,10 +146,12 @@ class RowIndex:
         if max(sizes[start:stop], default=0) > LARGEST * text_columns.BLOCK:
             return f"{self._path.name} has row groups of more than {LARGEST * text_columns.BLOCK:,} rows"
         before = int(ends[start - 1]) if start else 0
-        return Span(str(self._path), self._state, start, stop, first - before, rows)
+        return Span(self._named, self._state, start, stop, first - before, rows)
 
 
-def state_of(path: Path) -> tuple[int, int]:
+def state_of(path: str) -> tuple[int, int]:
+    if is_remote(path):
+        return size_of(path), 0
     about = os.stat(path)
     return about.st_size, about.st_mtime_ns
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.inputs import files
+from harness.inputs import files, remote
 from harness.inputs.blocks import Odd, complete, identifiers, is_arrow, texts_of
 from harness.inputs.kept import Kept
 from harness.inputs.parts import Column, Part, read_parts
@@ -34,8 +34,8 @@ class Predictions(System):
 
     def __init__(self, path: str, quoting: bool = True) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
-        self.path = Path(path)
-        self.name = self.path.stem
+        self._given = path
+        self.name = Path(remote.name_of(path) if remote.is_remote(path) else path).stem
         self.quoting = quoting
         self._ids = Index(Texts.of([]))
         """Of the whole data set."""
@@ -46,6 +46,12 @@ class Predictions(System):
         self._index: RowIndex | None = None
         self._order: Places | None = None
         """Where in the file the output for each id is, of outputs in another order."""
+
+    @cached_property
+    def path(self) -> Path:
+        """On this machine."""
+        given = self._given
+        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
 
     def key(self) -> str:
         return files.digest(["predictions", files.file_digest(files.existing(self.path, "a file of outputs"))])
@@ -81,7 +87,7 @@ class Predictions(System):
         in_order = True
         self._index = self._order = None
         if self.indexed:
-            self._index = RowIndex(files.existing(self.path, EXPECTED))
+            self._index = RowIndex(files.existing(self.path, EXPECTED), self._given)
         for part in read_parts(self.path, EXPECTED, self.quoting):
             stored_ids, outputs, repeat = _columns(part)
             first, n = len(kept), len(outputs)

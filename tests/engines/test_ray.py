@@ -99,6 +99,7 @@ SLOW = pytest.mark.slow
         "lines",
         "shuffled",
         pytest.param("parquet", marks=SLOW),
+        pytest.param("address", marks=SLOW),
         pytest.param("limit", marks=SLOW),
         pytest.param("strip", marks=SLOW),
     ],
@@ -111,6 +112,11 @@ def test_replicas_read_the_data_themselves(way: str, data: Path, cli: Cli, monke
     if way == "parquet":
         names = [as_parquet(data / f"{name}.jsonl", f"{name}.parquet") for name in ("data", "outputs")]
         more = (f"dataset.path={names[0]}", f"system.path={names[1]}")
+    if way == "address":
+        more = tuple(
+            f"{part}.path={(data / name).as_uri()}"
+            for part, name in (("dataset", "data.jsonl"), ("system", "outputs.jsonl"))
+        )
     if way == "limit":
         (data / "data.jsonl").write_bytes(b"\xef\xbb\xbf" + (data / "data.jsonl").read_bytes())
         more = ("limit=40",)

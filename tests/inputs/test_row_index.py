@@ -11,7 +11,7 @@ import pytest
 from harness.datasets.file import FileDataset
 from harness.inputs.row_index import RowIndex, Span
 from harness.systems.predictions import Predictions
-from harness.types import Example, Examples, text_columns
+from harness.types import Example, Examples, HarnessError, text_columns
 from tests.conftest import write_jsonl
 
 N, SIZE = 23, 5
@@ -47,7 +47,7 @@ def written(folder: Path, way: str) -> Path:
     return path
 
 
-def indexed(path: Path) -> tuple[FileDataset, list[Example]]:
+def indexed(path: Path | str) -> tuple[FileDataset, list[Example]]:
     dataset = FileDataset(str(path))
     dataset.indexed = True
     return dataset, list(dataset.examples())
@@ -57,9 +57,12 @@ def contents(examples: Examples | list[Example]) -> list[str]:
     return [repr((example.id, example.source, example.references, dict(example.metadata))) for example in examples]
 
 
+@pytest.mark.parametrize("where", ["path", "address"])
 @pytest.mark.parametrize("way", ["lines", "mark", "no last end", "crlf", "odd", "parquet"])
-def test_every_block(way: str, tmp_path: Path) -> None:
-    dataset, examples = indexed(written(tmp_path, way))
+def test_every_block(way: str, where: str, tmp_path: Path) -> None:
+    path = written(tmp_path, way)
+    dataset, examples = indexed(path.as_uri() if where == "address" else path)
+    assert dataset.name == "data"
     assert len(examples) == N
     for first in range(0, N, SIZE):
         block = examples[first : first + SIZE]
@@ -69,6 +72,27 @@ def test_every_block(way: str, tmp_path: Path) -> None:
     part = dataset.located(SIZE, 2)  # of a run that ends there
     assert isinstance(part, Span)
     assert contents(dataset.read_located(part)) == contents(examples[SIZE : SIZE + 2])
+
+
+def test_an_address_where_nothing_is(tmp_path: Path) -> None:
+    dataset = FileDataset((tmp_path / "data.jsonl").as_uri())
+    with pytest.raises(HarnessError) as raised:
+        list(dataset.examples())
+    message = str(raised.value)
+    assert message.startswith(f"{(tmp_path / 'data.jsonl').as_uri()} cannot be read (")
+    assert message.endswith("; expected a data file (dataset.path)")
+    with pytest.raises(HarnessError, match=r"^nowhere://x/data.jsonl cannot be read \(Protocol not known: nowhere"):
+        list(FileDataset("nowhere://x/data.jsonl").examples())
+
+
+def test_through_fsspec() -> None:
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://folder/data.jsonl", "wb") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows()).encode())
+    dataset, examples = indexed("memory://folder/data.jsonl")
+    place = dataset.located(SIZE, SIZE)
+    assert isinstance(place, Span) and place.there
+    assert contents(dataset.read_located(place)) == contents(examples[SIZE : 2 * SIZE])
 
 
 def test_a_blank_line(tmp_path: Path) -> None:
