@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import (
+    engines,
     generation,
     lexical,
     listing,
@@ -59,6 +60,7 @@ Machines are noisy: read ratios, not seconds.
         "statistics": ("Intervals and comparisons", resampling.tables),
         "reading": ("Reading data", reading.tables),
         "generation": ("Generation", generation.tables),
+        "engines": ("Engines", engines.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
         "runs": ("Listing runs", listing.tables),

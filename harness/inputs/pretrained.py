@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs import model_files
+from harness.inputs.cores import heeded_by
 from harness.inputs.files import digest, some
 from harness.inputs.model_files import arguments, on_disk, package_folder
 from harness.types import HarnessError, check_choice
@@ -271,6 +272,7 @@ class Pretrained:
             import torch
             import transformers
 
+            heeded_by(torch)
             if "gguf_file" not in options and not self.any_weights:
                 options = {**options, "use_safetensors": self.pickle is None}
             options = {**options, "dtype": getattr(torch, self.dtype), "output_loading_info": True}

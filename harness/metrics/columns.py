@@ -12,7 +12,6 @@ the chunk and the rows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import arrow
+from harness.inputs.cores import cores
 from harness.types import Advance, Array, Batch, TextLists, Texts
 from harness.types.texts import starts_of
 
@@ -90,11 +90,6 @@ def rows(
         for done in pool.map(fill, parts):
             advance(done)
     return statistics
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _chunks(batch: Batch, characters: int) -> Iterator[tuple[int, int]]:

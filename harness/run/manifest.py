@@ -87,6 +87,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "harness": harness.__version__,
         "packages": packages(),
         "python": platform.python_version(),
+        "engine": dict(job.engine.about()),
         "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
         "git": _git(),
         **_merged(job, facts),

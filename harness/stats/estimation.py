@@ -18,7 +18,19 @@ from harness.stats.design import IN_A_STRATUM, Design, codes
 from harness.stats.options import Options
 from harness.stats.resampling import quiet_single_thread
 from harness.stats.tally import Tally
-from harness.types import ABSENT, Advance, Batch, Examples, HarnessError, Rows, Score, Texts, joined_columns, nothing
+from harness.types import (
+    ABSENT,
+    Advance,
+    Batch,
+    Engine,
+    Examples,
+    HarnessError,
+    Rows,
+    Score,
+    Texts,
+    joined_columns,
+    nothing,
+)
 
 log = logging.getLogger(__name__)
 GROUPING = re.compile(
@@ -38,10 +50,14 @@ class Failures:
 
 
 def estimate(
-    tallies: Sequence[Tally], failures: Failures, options: Options, advance: Advance = nothing
+    tallies: Sequence[Tally],
+    failures: Failures,
+    options: Options,
+    advance: Advance = nothing,
+    engine: Engine | None = None,
 ) -> dict[str, Score]:
     """Every score with its interval; where examples failed, also what they could have made of it."""
-    scores = _with_gaps(intervals.tallied_scores(tallies, options, advance), tallies, len(failures.places))
+    scores = _with_gaps(intervals.tallied_scores(tallies, options, advance, engine), tallies, len(failures.places))
     return _with_extremes(scores, tallies, failures) if len(failures.places) else scores
 
 

@@ -35,7 +35,7 @@ from harness.stats.proportions import AGRESTI_COULL, WILSON, Evidence, scale_of,
 from harness.stats.resampling import BLOCK, Sample, quiet_single_thread, replicates
 from harness.stats.studentizing import can_studentize, studentized
 from harness.stats.tally import Tally
-from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
+from harness.types import Advance, Array, Engine, HarnessError, Score, Statistics, nothing
 
 USABLE = 0.9
 """Share of replicates that must have a standard error for studentising; else the percentiles stand in."""
@@ -66,7 +66,7 @@ def scores(
 
 
 def tallied_scores(
-    tallies: Sequence[Tally], options: Options = DEFAULT, advance: Advance = nothing
+    tallies: Sequence[Tally], options: Options = DEFAULT, advance: Advance = nothing, engine: Engine | None = None
 ) -> dict[str, Score]:
     """The same of rows that were added up as they came."""
     options.check()
@@ -79,7 +79,8 @@ def tallied_scores(
         draw = options.resamples if samples[0].design.units > 1 else 0
         if samples[0].design.repeats > 1:  # bounds of seeds need none; a few tell whether the score is defined
             draw = min(draw, BLOCK)
-        drawn = replicates(samples, draw, options.seed, "intervals", advance) if draw else [None] * len(samples)
+        how = options.seed, "intervals", advance, engine
+        drawn = replicates(samples, draw, *how) if draw else [None] * len(samples)
         for (tally, sample), replicate in zip(group, drawn, strict=True):
             for score in _scores(tally, sample, replicate, options):
                 if score.name in by_name:

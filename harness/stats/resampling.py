@@ -14,7 +14,6 @@ results are byte-identical whatever else runs on however many cores.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from harness.inputs.cores import cores
 from harness.stats.design import Design, Kept
 from harness.stats.expansion import Expansion
 from harness.stats.proportions import two_valued
-from harness.types import Advance, Array, Metric, Rows, Statistics, nothing
+from harness.types import Advance, Array, Engine, Metric, Recipe, Rows, Statistics, nothing
+from harness.types.engine import unheard
 
 Counts = NDArray[np.uint16]
 
@@ -45,6 +46,10 @@ WEIGHTS = 2**22
 """Weights of examples that what is not a function of a sum is scored under at once."""
 WORTH_THREADS = 2**22
 """Multiplications below which starting threads takes longer than they save."""
+WORTH_SENDING = 2**31
+"""Multiplications below which replicas elsewhere take longer to be told of it: about a second of a core."""
+SENT = 16
+"""Blocks of resamples that a replica is given at once."""
 WITH_BLAS = ("scipy.linalg", "torch")
 """Packages that bring a BLAS of their own, which may be imported at any time."""
 
@@ -183,15 +188,17 @@ class Draws:
         return drawn
 
 
-def resampled(rows: Sequence[Array], draws: Draws, advance: Advance = nothing) -> list[Array]:
-    """Sums (resamples, k) of each array of rows (units, k) under shared draws."""
+def resampled(
+    rows: Sequence[Array], draws: Draws, advance: Advance = nothing, engine: Engine | None = None
+) -> list[Array]:
+    """Sums (resamples, k) of each array of rows (units, k) under shared draws, which an engine may add up."""
     totals: list[Array] = [np.empty((draws.resamples, 0))] * len(rows)
     together = portions([part.shape[1] for part in rows], draws.design.units, draws.resamples)
     for some, step in zip(together, shared(advance, len(together)), strict=True):
         wide = np.concatenate([rows[i] for i in some], axis=1) if len(some) > 1 else rows[some[0]]
         if wide.shape[1] % 8 and len(some) > 1:  # whole vectors of the processor's
             wide = np.pad(wide, ((0, 0), (0, -wide.shape[1] % 8)))
-        sums = _sums(wide, draws, step)
+        sums = _sums(wide, draws, step, engine)
         ends = np.cumsum([rows[i].shape[1] for i in some])
         for i, part in zip(some, np.split(sums, ends, axis=1)[: len(some)], strict=True):
             totals[i] = np.ascontiguousarray(part)
@@ -223,23 +230,47 @@ def shared(advance: Advance, parts: int) -> list[Advance]:
     return [advance] if parts == 1 else [step] * parts
 
 
-def _sums(rows: Array, draws: Draws, advance: Advance) -> Array:
-    from harness.stats import kernels
-
+def _sums(rows: Array, draws: Draws, advance: Advance, engine: Engine | None) -> Array:
+    """(resamples, k) of rows (units, k): by the engine where that is more work than it costs to send them."""
+    whole = Sums(rows, draws)
+    if engine is None or engine.in_process or draws.resamples * rows.size < WORTH_SENDING:
+        return whole(range(draws.blocks), advance)[: draws.resamples]
+    make = Recipe("harness.stats.resampling.Sums", {"rows": rows, "draws": draws}, whole, queued=2, noun="parts")
+    parts = [range(draws.blocks)[first : first + SENT] for first in range(0, draws.blocks, SENT)]
     sums = np.empty((draws.blocks * BLOCK, rows.shape[1]))
-
-    def add(block: int) -> int:
-        kernels.product(draws.counts(block), rows, sums[block * BLOCK : (block + 1) * BLOCK])
-        return min(BLOCK, draws.resamples - block * BLOCK)
-
-    if len(sums) * rows.size < WORTH_THREADS:
-        for block in range(draws.blocks):
-            advance(add(block))
-        return sums[: draws.resamples]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in pool.map(add, range(draws.blocks)):
-            advance(done)
+    for number, part in engine.map(make, parts, unheard):
+        first = parts[number].start * BLOCK
+        sums[first : first + len(part)] = part
+        advance(min(len(part), draws.resamples - first))
     return sums[: draws.resamples]
+
+
+class Sums:
+    """Sums of rows (units, k) under draws, some blocks of resamples at a time."""
+
+    def __init__(self, rows: Array, draws: Draws) -> None:
+        self.rows, self.draws = rows, draws
+
+    def __call__(self, blocks: range, advance: Advance = nothing) -> Array:
+        """(BLOCK times the blocks, k)"""
+        from harness.stats import kernels
+
+        rows, draws = self.rows, self.draws
+        sums = np.empty((len(blocks) * BLOCK, rows.shape[1]))
+
+        def add(block: int) -> int:
+            place = (block - blocks.start) * BLOCK
+            kernels.product(draws.counts(block), rows, sums[place : place + BLOCK])
+            return min(BLOCK, draws.resamples - block * BLOCK)
+
+        if len(sums) * rows.size < WORTH_THREADS or cores() == 1:
+            for block in blocks:
+                advance(add(block))
+            return sums
+        with ThreadPoolExecutor(cores()) as pool:
+            for done in pool.map(add, blocks):
+                advance(done)
+        return sums
 
 
 def swapped_all(rows: Sequence[Array], units: int) -> list[Array]:
@@ -250,7 +281,12 @@ def swapped_all(rows: Sequence[Array], units: int) -> list[Array]:
 
 
 def replicates(
-    samples: Sequence[Sample], resamples: int, seed: int, purpose: str, advance: Advance = nothing
+    samples: Sequence[Sample],
+    resamples: int,
+    seed: int,
+    purpose: str,
+    advance: Advance = nothing,
+    engine: Engine | None = None,
 ) -> list[Array]:
     """Bootstrap replicates (resamples, s) of each sample of one design, on shared counts."""
     draws = Draws(samples[0].design, resamples, seed, purpose)
@@ -264,7 +300,8 @@ def replicates(
         steps = iter(shared(advance, len(parts) + len(others)))
         for part in parts:  # the sums of one are gone before the next
             some = [added[place] for place in part]
-            for i, sums in zip(some, resampled([rows[i] for i in some], draws, next(steps)), strict=True):
+            summed = resampled([rows[i] for i in some], draws, next(steps), engine)
+            for i, sums in zip(some, summed, strict=True):
                 replicated[i] = (
                     samples[i].estimate() + (sums - shifts[i].sum(0)) if i in shifts else samples[i].scores(sums)
                 )

@@ -21,10 +21,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.inputs import files
+from harness.inputs import files, remote
 from harness.inputs.blocks import Odd
 from harness.inputs.kept import Kept
 from harness.inputs.parts import read_parts
+from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.text_lines import texts_of_lines
 from harness.systems.prediction_rows import Fields
 from harness.types import Array, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
@@ -42,8 +43,8 @@ class Predictions(System):
         self, path: str, quoting: bool = True, columns: Mapping[str, Any] | None = None, name: str | None = None
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
-        self.path = Path(path)
-        self.name = name or self.path.stem
+        self._given = path
+        self.name = name or Path(remote.name_of(path) if remote.is_remote(path) else path).stem
         self.quoting, self.columns = quoting, columns
         self.fields()  # says now what is wrong with the columns
         self._ids = Index(Texts.of([]))
@@ -56,6 +57,15 @@ class Predictions(System):
         """By name the numbers beside these outputs, NaN where there is none."""
         self._next = 0
         """The row that is asked for next where batches come in the data set's order."""
+        self._index: RowIndex | None = None
+        self._order: Places | None = None
+        """Where in the file the output for each id is, of outputs in another order."""
+
+    @cached_property
+    def path(self) -> Path:
+        """On this machine."""
+        given = self._given
+        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
 
     def fields(self) -> Fields:
         """Which columns are read."""
@@ -99,9 +109,14 @@ class Predictions(System):
         repeats: list[NDArray[np.int64]] = []
         in_order = True
         fields = self.fields()
+        self._index = self._order = None
+        if self.indexed:
+            self._index = RowIndex(files.existing(self.path, EXPECTED), self._given)
         for part in read_parts(self.path, EXPECTED, self.quoting):
             stored_ids, outputs, repeat = fields.columns(part, len(kept))
             first, n = len(kept), len(outputs)
+            if self._index is not None:
+                self._index.add(part, n)
             if not n:
                 continue
             here = ids[first : first + n]
@@ -130,6 +145,7 @@ class Predictions(System):
         if (order < 0).any():
             raise Odd
         self.repeats, self._starts = int(counts.max()), starts if counts.max() > 1 else None
+        self._order = order if self._index is not None else None
         self.warn_of_unread(fields.beside.unread)
         return kept, order
 
@@ -196,6 +212,19 @@ class Predictions(System):
             return self._of(batch.ids, batch.repeats)
         ids, repeats = [example.id for example in batch], [example.repeat for example in batch]
         return list(self._of(Texts.of(ids), np.array(repeats, np.int32)))
+
+    def located(self, first: int, rows: int) -> Span | str:
+        if self._index is None or self.repeats > 1 or self._beside:
+            reason: str = super().located(first, rows)
+            return reason
+        if self._order is None:
+            return self._index.span(first, rows)
+        return self._index.lines(self._order[first : first + rows])
+
+    def read_located(self, place: Span) -> Outputs:
+        fields = self.fields()
+        outputs = Outputs.joined([fields.columns(part, 0)[1] for part in place.parts()])
+        return outputs[place.skip : place.skip + place.rows]
 
     def _of(self, ids: Texts, repeats: NDArray[np.int32] | None) -> Outputs:
         n = len(ids)

@@ -25,7 +25,7 @@ from harness.types.nouns import (
     plain_contexts,
     titled,
 )
-from harness.types.text_columns import Batch, Examples, blocks_of
+from harness.types.text_columns import Batch, Examples, Outputs, blocks_of
 from harness.types.texts import TextLists
 
 UNDECIDING = (
@@ -55,6 +55,8 @@ class Dataset(ABC):
     """Short, for run names: the file's stem, the data set's name on a hub."""
     cluster: str | None = None
     """The metadata field by which examples belong together, or None."""
+    indexed: bool = False
+    """Set by the runner: where rows are is remembered as they are read."""
 
     @abstractmethod
     def examples(self) -> Iterator[Example]:
@@ -63,6 +65,15 @@ class Dataset(ABC):
     def blocks(self) -> Iterator[Examples]:
         """The same examples as columns, in parts of any size; a data set that is read in columns overrides this."""
         return blocks_of(self.examples())
+
+    def located(self, first: int, rows: int) -> Any:
+        """Where so many rows are from the first row of a block on, so that `read_located` reads them on another
+        machine; a text that says why where that cannot be. Asked for after the examples were read, `indexed`."""
+        return f"the data set {self.name} is in no file that is read by blocks"
+
+    def read_located(self, place: Any) -> Examples:
+        """The rows that `located` told of."""
+        raise NotImplementedError
 
     def about(self) -> Mapping[str, str]:
         """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
@@ -81,6 +92,9 @@ class System(ABC):
     incidental: ClassVar[tuple[str, ...]] = ()
     """Options that say how outputs are made (how many requests at once, how long to wait), never what they are: a run
     with others of these is the same run, and resumes."""
+    apart: ClassVar[bool] = False
+    """True where an output never depends on what it is generated together with: what was planned as one batch may be
+    shared among replicas."""
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
@@ -92,6 +106,8 @@ class System(ABC):
     """Set by the runner: the run folder, where a system may leave a log of its own."""
     step: int | None = None
     """The training step of a checkpoint; tracking draws scores by it."""
+    indexed: bool = False
+    """Set by the runner: where stored outputs are is remembered as they are read."""
     series: str | None = None
     """The training run that the checkpoint belongs to: its steps make one curve."""
 
@@ -157,6 +173,14 @@ class System(ABC):
                     "harness.types.Output"
                 )
         yield dict(enumerate(outputs))
+
+    def located(self, first: int, rows: int) -> Any:
+        """Of stored outputs: as `Dataset.located`, for rows of the data set."""
+        return f"the outputs of {self.name} are in no file that is read by blocks"
+
+    def read_located(self, place: Any) -> Outputs:
+        """The outputs that `located` told of."""
+        raise NotImplementedError
 
     def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
         """Nothing more is asked for: programs end, connections are closed."""

@@ -62,6 +62,7 @@ class Config:
     stats: StatsConfig = field(default_factory=StatsConfig)
     stop: StopConfig = field(default_factory=StopConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig, metadata=PLACE)
+    engine: Any = field(default=None, metadata=MANNER)
     name: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     limit: Optional[int] = None  # noqa: UP045
     output_dir: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045

@@ -35,6 +35,9 @@ class _Absent:
     def __repr__(self) -> str:
         return "ABSENT"
 
+    def __reduce__(self) -> str:
+        return "ABSENT"  # there is one in a process
+
 
 ABSENT: Any = _Absent()
 

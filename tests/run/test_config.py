@@ -41,7 +41,7 @@ NEEDED = {  # what the user must give (`???`), by choice
 
 
 def test_groups() -> None:
-    assert GROUPS == ["dataset", "experiment", "metrics", "postprocess", "stats", "system", "tracking"]
+    assert GROUPS == ["dataset", "engine", "experiment", "metrics", "postprocess", "stats", "system", "tracking"]
 
 
 @pytest.mark.parametrize(("group", "choice"), CHOICES, ids=lambda x: str(x))
