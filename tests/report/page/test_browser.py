@@ -448,7 +448,9 @@ def test_weight_that_is_moved_is_drawn_from_several_words_to_one(browser: Any, t
     card = report.page.locator(".card", has=report.page.get_by_text("x", exact=True))
     lines = card.locator(".moves path")
     assert lines.count() == 10
-    assert all((line.get_attribute("d") or "").startswith("M") for line in lines.all())
+    report.page.wait_for_function(
+        "[...document.querySelectorAll('.moves path')].every((line) => line.hasAttribute('d'))"
+    )
     assert card.locator("[data-side=matched] [data-place]").all_inner_texts() == ["a", "cats"]  # that have any weight
     card.locator("[data-side=matched] [data-place]", has_text="cats").click()
     assert card.locator(".moves path.on").count() == 5
@@ -460,6 +462,7 @@ def test_weight_that_is_moved_is_drawn_from_several_words_to_one(browser: Any, t
         in card.inner_text()
     )
     report.page.reload()
+    report.page.wait_for_selector("#explorer[aria-busy=false]")
     assert report.page.locator(".moves").count() == 2
     report.check()
     report.page.context.close()
