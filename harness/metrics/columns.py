@@ -1,8 +1,7 @@
 """Columns of text: in chunks over all cores, from text to token ids to counts.
 
-The compiled work is in `kernels`, which is imported on first use only: it costs what importing Numba costs. Nothing
-here depends on the number of cores or the size of a chunk, and no chunk knows of another, so that memory is bounded by
-the chunk and the rows.
+The compiled work is in `kernels`. Nothing here depends on the number of cores or the size of a chunk, and no chunk
+knows of another, so that memory is bounded by the chunk and the rows.
 
 >>> table = Table(np.array([SPACE if chr(c).isspace() else 0 for c in range(0x110000)], np.uint8))
 >>> tokens = tokenized(["a b a", "b c"], table)

@@ -1,4 +1,4 @@
-"""What is odd about texts, found on their UTF-8 bytes. Imported where it is used only, since it loads Numba."""
+"""What is odd about texts, found on their UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ from harness.compiled import compiled
 
 EMPTY, LOOP, COPIED = 1, 2, 4
 """Flags of an output."""
+SHORTEST = 32
+"""Characters that a loop has at least: "ha ha ha" is an answer, not a model that cannot stop."""
 
 
 @compiled
-def examine(texts: Any, starts: Any, sources: Any, source_starts: Any, shortest: Any, flags: Any) -> None:
-    """Fills flags (n,): whether an output has no character but white space, ends in a loop of at least `shortest`
-    characters, is its source but for white space at the ends."""
-    longest = 0
-    for i in range(len(flags)):
-        longest = max(longest, starts[i + 1] - starts[i])
-    codes = np.empty(longest + 1, np.int32)
-    agreed = np.empty(longest + 1, np.int32)
+def examine(texts: Any, starts: Any, sources: Any, source_starts: Any, room: Any, flags: Any) -> None:
+    """Fills flags (n,): whether an output has no character but white space, ends in a loop of at least SHORTEST
+    characters, is its source but for white space at the ends. `room` (2, bytes of the longest output)."""
+    codes, agreed = room[0], room[1]
     for i in range(len(flags)):
         first, last = _stripped(texts, starts[i], starts[i + 1])
         flags[i] = 0
         if first == last:
             flags[i] |= EMPTY
-        elif _loops(codes[: _decoded(texts, first, last, codes)], agreed, shortest):
+        elif _loops(codes[: _decoded(texts, first, last, codes)], agreed):
             flags[i] |= LOOP
         if source_starts[i] < source_starts[i + 1]:
             begin, end = _stripped(sources, source_starts[i], source_starts[i + 1])
@@ -107,11 +105,11 @@ def _decoded(data: Any, start: Any, end: Any, codes: Any) -> Any:
 
 
 @compiled
-def _loops(codes: Any, agreed: Any, shortest: Any) -> Any:
+def _loops(codes: Any, agreed: Any) -> Any:
     """Whether a text, given backwards, ends in the same again at least two and a half times, over half of it and
-    `shortest` characters: by the Z algorithm, how far it agrees with itself moved by each period, in linear time."""
+    SHORTEST characters: by the Z algorithm, how far it agrees with itself moved by each period, in linear time."""
     n = len(codes)
-    if n < shortest:
+    if n < SHORTEST:
         return False
     left = right = 0  # the part that reaches furthest and agrees with the beginning
     for period in range(1, 2 * n // 5 + 1):
@@ -121,6 +119,6 @@ def _loops(codes: Any, agreed: Any, shortest: Any) -> Any:
         agreed[period] = same
         if period + same > right:
             left, right = period, period + same
-        if period + same >= max((5 * period + 1) // 2, n // 2 + 1, shortest):
+        if period + same >= max((5 * period + 1) // 2, n // 2 + 1, SHORTEST):
             return True
     return False

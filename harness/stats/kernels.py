@@ -38,8 +38,7 @@ def _next(s: Any) -> Any:
 
 @compiled
 def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
-    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement."""
-    s = state.copy()
+    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement. The state moves on."""
     counts[:] = 0
     for r in range(counts.shape[0]):
         start = np.uint64(0)
@@ -48,7 +47,7 @@ def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
             unfair = (np.uint64(1) << HALF) % bound
             left = size
             while left > 0:
-                bits = _next(s)
+                bits = _next(state)
                 for half in (bits & LOW, bits >> HALF):  # one number from each half
                     product = half * bound
                     if left > 0 and (product & LOW) >= unfair:
@@ -59,13 +58,12 @@ def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
 
 @compiled
 def coin_flips(state: Any, counts: Any) -> None:
-    """Fills counts (r, units) with 0 and 1, each as likely."""
-    s = state.copy()
+    """Fills counts (r, units) with 0 and 1, each as likely. The state moves on."""
     for r in range(counts.shape[0]):
         bits = np.uint64(0)
         for i in range(counts.shape[1]):
             if i % 64 == 0:
-                bits = _next(s)
+                bits = _next(state)
             counts[r, i] = bits & np.uint64(1)
             bits >>= np.uint64(1)
 

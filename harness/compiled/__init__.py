@@ -1,0 +1,20 @@
+"""Kernels: functions of arrays and numbers that are translated to machine code on first use and kept on disk.
+
+kernel.py        a function as it is called
+machine_code.py  what is kept of it, and how it is loaded: by llvmlite alone
+translation.py   how it is made: by Numba, which no other module imports
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.compiled.kernel import Kernel
+
+__all__ = ["compiled"]
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """The function as a kernel: what `Kernel` says of it holds."""
+    return Kernel(function)
