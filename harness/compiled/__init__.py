@@ -1,6 +1,7 @@
 """Kernels: functions of arrays and numbers that are translated to machine code on first use and kept on disk.
 
 kernel.py        a function as it is called
+made_once.py     what is made once on a machine and kept
 machine_code.py  what is kept of it, and how it is loaded: by llvmlite alone
 translation.py   how it is made: by Numba, which no other module imports
 """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from ctypes import CFUNCTYPE, byref, c_double, c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from harness.compiled import made_once
 
 Kind = str | tuple[np.dtype[Any], int, int]
 """Of an argument: a number's type, or of an array the items' type, the dimensions and the flags (`LAYOUT`)."""
@@ -29,6 +29,7 @@ ENTRY = "entry"
 gives 0 where all went well."""
 FOLDER = "NUMBA_CACHE_DIR"
 """The variable that says where code is kept, as it does for what Numba keeps itself."""
+RETURNS = "returns"
 PASSED: dict[str, Any] = {"int64": c_int64, "uint64": c_uint64, "float64": c_double}
 
 
@@ -45,7 +46,6 @@ class Place:
     """Where a kernel's code for arguments of some kinds is kept."""
 
     folders: tuple[Path, ...]
-    """The first that can be written; none for a function of no file."""
     name: str
     """The same for all versions of the kernel, so that a new one takes the place of the last."""
     definition: str
@@ -53,41 +53,22 @@ class Place:
 
     @classmethod
     def of(cls, function: Callable[..., Any], definition: str, kinds: Kinds) -> Place:
-        file = Path(function.__code__.co_filename)
-        digest = _digest([str(file.parent), kinds, machine(), tools()])
-        return cls(_folders(file), f"{file.stem}.{function.__name__}-{digest[:16]}.kernel", _digest(definition))
+        file, chosen = function.__code__.co_filename, os.environ.get(FOLDER)
+        digest = _digest([os.path.dirname(file), kinds, machine(), tools()])
+        name = f"{Path(file).stem}.{function.__name__}-{digest[:16]}.kernel"
+        return cls((Path(chosen),) if chosen else made_once.folders(file), name, _digest(definition))
 
     def read(self) -> Object | None:
-        """What is kept; None where there is nothing, or of another version, or damaged."""
-        for folder in self.folders:
-            with suppress(OSError, ValueError, KeyError):
-                head, _, code = (folder / self.name).read_bytes().partition(b"\n")
-                fields = json.loads(head)
-                if (fields["definition"], fields["code"]) == (self.definition, sha256(code).hexdigest()):
-                    return Object(code, fields["returns"])
-        return None
+        """What is kept; None where there is nothing, or another version."""
+        head, _, code = (made_once.read(self.folders, self.name) or b"").partition(b"\n")
+        definition, _, returns = head.decode().partition(" ")
+        return Object(code, returns == RETURNS) if definition == self.definition else None
 
     def kept(self, made: Object) -> Object:
         """The same, on disk where that is possible."""
-        digests = {"definition": self.definition, "code": sha256(made.code).hexdigest()}
-        head = json.dumps({**digests, "returns": made.returns}).encode()
-        for folder in self.folders:
-            with suppress(OSError):
-                folder.mkdir(parents=True, exist_ok=True)
-                new = folder / f"{self.name}.{os.getpid()}"
-                new.write_bytes(head + b"\n" + made.code)
-                new.replace(folder / self.name)
-                break
+        head = f"{self.definition} {RETURNS if made.returns else ''}\n"
+        made_once.keep(self.folders, self.name, head.encode() + made.code)
         return made
-
-
-def _folders(file: Path) -> tuple[Path, ...]:
-    if not file.exists():
-        return ()
-    if chosen := os.environ.get(FOLDER):
-        return (Path(chosen),)
-    shared = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return file.parent / "__pycache__", shared / "harness" / "kernels"
 
 
 def _digest(content: object) -> str:
