@@ -229,8 +229,9 @@ def introduction() -> Iterator[str]:
     yield (
         "What a user calls, from start to end. A command is a process of its own, imports and all files included, "
         "with `progress=false` and, but for the last row, `tracking=none`; its kernels and the tables of a new MLflow "
-        "store are on disk from an earlier run. `harness.evaluate` is called in one process, compiled before, the best of "
-        f"{REPEATS} by processor time; its peer scores every pair and the corpus, once. The run of {FEW} pairs is the median of {REPEATS}. "
+        "store are on disk from an earlier run. `harness.evaluate` is called in one process, compiled before, the best "
+        f"of {REPEATS} by processor time; its peer scores every pair and the corpus, once. The run of {FEW} pairs is "
+        f"the median of {REPEATS}. "
         "No text occurs twice. Processor time is that of all threads."
     )
     if SCALE != 1:
