@@ -81,4 +81,4 @@ class Kernel:
 
 
 def _decides(value: object) -> bool:
-    return isinstance(value, Kernel | int | float | np.number)
+    return isinstance(value, Kernel | int | float | np.number | type)

@@ -312,7 +312,7 @@ def overlap(
     wanted = np.diff(tokens.starts[first])
     most = int(wanted.max())
     table, scratch = np.empty(power(2 * most), np.int64), np.empty((7, most + 24), np.int64)
-    grams = np.empty(int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()), np.int64)
+    grams = np.empty((2, int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()) + 1), np.int64)
     values, words = np.zeros((0, 0)) if weights is None else weights, np.zeros(tokens.size + 1, np.int64)
     kernels.overlap(tokens.ids, tokens.starts, outputs, first, values, words, table, scratch, grams, matches, totals)
     return matches, totals
