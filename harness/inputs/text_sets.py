@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.compiled import compiled
+from harness.compiled import compiled_routine
 
 PRIME = np.uint64(0x9E3779B97F4A7C15)
 """Odd, its bits half of them set: spreads words over a table."""
@@ -13,7 +13,7 @@ NOTHING, ONE, EIGHT, HALF, LOW = (np.uint64(k) for k in (0, 1, 8, 32, 2**32 - 1)
 """Unsigned places, since for signed ones Numba asks at every access whether they count from the end."""
 
 
-@compiled
+@compiled_routine
 def place(data, starts, text, table, texts, entries):
     """The place of text `data[starts[text]:starts[text + 1]]` among the `entries` different ones so far, which are
     those that `texts` numbers; `entries` where it is new: then it is added.
@@ -54,7 +54,7 @@ def place(data, starts, text, table, texts, entries):
     return entries
 
 
-@compiled
+@compiled_routine
 def cells(most):
     """How many cells a table for so many texts has."""
     size = 2
@@ -63,7 +63,7 @@ def cells(most):
     return size
 
 
-@compiled
+@compiled_routine
 def first_repeated(data, starts, lists):
     """The first text that its list, from `lists[l]` to `lists[l + 1]`, had before; -1 where there is none."""
     most = 1
@@ -80,7 +80,7 @@ def first_repeated(data, starts, lists):
     return -1
 
 
-@compiled
+@compiled_routine
 def is_after(data, starts, text, other):
     """Whether a text comes after another in the order of their bytes."""
     first, end = starts[text], starts[text + 1]
@@ -93,7 +93,7 @@ def is_after(data, starts, text, other):
     return first < end
 
 
-@compiled
+@compiled_routine
 def sort_lists(data, starts, lists, values, order, spare):
     """order (m,): the texts of each list, from `lists[l]` to `lists[l + 1]`, from the highest value to the lowest;
     those of the same value in falling order of their bytes. A merge sort; `spare` (m,) is room for it."""

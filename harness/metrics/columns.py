@@ -1,8 +1,7 @@
 """Columns of text: in chunks over all cores, from text to token ids to counts.
 
-The compiled work is in `kernels`, which is imported on first use only: it costs what importing Numba costs. Nothing
-here depends on the number of cores or the size of a chunk, and no chunk knows of another, so that memory is bounded by
-the chunk and the rows.
+The compiled work is in `kernels`. Nothing here depends on the number of cores or the size of a chunk, and no chunk
+knows of another, so that memory is bounded by the chunk and the rows.
 
 >>> table = Table(np.array([SPACE if chr(c).isspace() else 0 for c in range(0x110000)], np.uint8))
 >>> tokens = tokenized(["a b a", "b c"], table)
@@ -308,7 +307,7 @@ def overlap(
     wanted = np.diff(tokens.starts[first])
     most = int(wanted.max())
     table, scratch = np.empty(power(2 * most), np.int64), np.empty((7, most + 24), np.int64)
-    grams = np.empty(int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()), np.int64)
+    grams = np.empty((2, int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()) + 1), np.int64)
     values, words = np.zeros((0, 0)) if weights is None else weights, np.zeros(tokens.size + 1, np.int64)
     kernels.overlap(tokens.ids, tokens.starts, outputs, first, values, words, table, scratch, grams, matches, totals)
     return matches, totals

@@ -24,7 +24,7 @@ PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "
 INDIFFERENT = ("pandas", "hydra-core", "mlflow")
 """Those of them that no score depends on."""
 DECIDING = (
-    "compiled.py", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
+    "compiled", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
     "run/answers.py", "run/health.py", "run/health_kernels.py", "run/scoring.py", "run/sharding.py", "run/sinks.py",
     "run/stopping.py", "stats", "store/example_table.py", "store/folder.py", "store/writing.py", "types",
 )  # fmt: skip

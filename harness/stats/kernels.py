@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.compiled import compiled
+from harness.compiled import compiled, compiled_routine
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -40,8 +40,7 @@ def _next(s: Any) -> Any:
 
 @compiled
 def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
-    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement."""
-    s = state.copy()
+    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement. The state moves on."""
     counts[:] = 0
     for r in range(counts.shape[0]):
         start = np.uint64(0)
@@ -50,7 +49,7 @@ def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
             unfair = (np.uint64(1) << HALF) % bound
             left = size
             while left > 0:
-                bits = _next(s)
+                bits = _next(state)
                 for half in (bits & LOW, bits >> HALF):  # one number from each half
                     product = half * bound
                     if left > 0 and (product & LOW) >= unfair:
@@ -61,13 +60,12 @@ def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
 
 @compiled
 def coin_flips(state: Any, counts: Any) -> None:
-    """Fills counts (r, units) with 0 and 1, each as likely."""
-    s = state.copy()
+    """Fills counts (r, units) with 0 and 1, each as likely. The state moves on."""
     for r in range(counts.shape[0]):
         bits = np.uint64(0)
         for i in range(counts.shape[1]):
             if i % 64 == 0:
-                bits = _next(s)
+                bits = _next(state)
             counts[r, i] = bits & np.uint64(1)
             bits >>= np.uint64(1)
 
@@ -126,7 +124,7 @@ def _mixed(value: Any) -> Any:
     return value ^ (value >> np.uint64(31))
 
 
-@compiled
+@compiled_routine
 def bet(values: Any, grid: Any, capital: Any, moments: Any, ends: Any, limit: Any) -> None:
     """Bets against every candidate for the mean of values in [0, 1], one value after the other (stats/sequential.py).
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.compiled import compiled
+from harness.compiled import compiled_routine
 
 
 class Cells(NamedTuple):
@@ -70,7 +70,7 @@ class Judged(NamedTuple):
     """(p, 4) how far apart its cells are: the first of these differences, from 0, up to which it is a tie"""
 
 
-@compiled
+@compiled_routine
 def _pearson(x: Any, y: Any, weights: Any, total: float) -> float:
     """The correlation of x and y (n,) under weights (n,) that add up to `total`; neither is constant."""
     mean_x, mean_y = 0.0, 0.0
@@ -88,7 +88,7 @@ def _pearson(x: Any, y: Any, weights: Any, total: float) -> float:
     return min(1.0, max(-1.0, xy / np.sqrt(xx) / np.sqrt(yy))) if xx > 0 and yy > 0 else np.nan
 
 
-@compiled
+@compiled_routine
 def _group(x: Any, y: Any, ranks: Any, weights: Any, scratch: Any, out: Any) -> None:
     """Pearson, Spearman, Kendall b and c of one group of n cells that are sorted by their ranks (2, n) of x and y, NaN
     where one is undefined; `scratch` (4, n + 2)."""
@@ -159,7 +159,7 @@ def _group(x: Any, y: Any, ranks: Any, weights: Any, scratch: Any, out: Any) -> 
     out[3] = min(1.0, max(-1.0, (concordant - discordant) / most))
 
 
-@compiled
+@compiled_routine
 def coefficients(cells: Any, weights: Any, of_groups: Any, means: Any, defined: Any) -> None:
     """Fills means (r, 4), averages over groups under the groups' weights (r, g) of the coefficients of each group's
     cells under their weights (r, n), and defined (r, 4), the weight of the groups that have one."""
@@ -181,7 +181,7 @@ def coefficients(cells: Any, weights: Any, of_groups: Any, means: Any, defined: 
         means[r] /= defined[r]
 
 
-@compiled
+@compiled_routine
 def swapped_coefficients(merged: Any, flips: Any, means: Any) -> None:
     """Fills means (r, 2, 4): the coefficients of two metrics that changed places where flips (r, n) has a 1, averaged
     over groups."""
@@ -210,7 +210,7 @@ def swapped_coefficients(merged: Any, flips: Any, means: Any) -> None:
             means[r, side] /= defined
 
 
-@compiled
+@compiled_routine
 def calibrated_accuracy(pairs: Any, weights: Any, of_groups: Any, accuracies: Any, thresholds: Any) -> None:
     """Fills accuracies (r,) and thresholds (r,): the share of pairs that a metric orders or ties as people do, averaged
     over groups, at the tie threshold that makes it largest."""
@@ -240,7 +240,7 @@ def calibrated_accuracy(pairs: Any, weights: Any, of_groups: Any, accuracies: An
         thresholds[r] = threshold
 
 
-@compiled
+@compiled_routine
 def swapped_accuracy(judged: Any, flips: Any, accuracies: Any) -> None:
     """Fills accuracies (r, 2) of two metrics that changed places where flips (r, n) has a 1, each at its best tie
     threshold."""
@@ -265,7 +265,7 @@ def swapped_accuracy(judged: Any, flips: Any, accuracies: Any) -> None:
             accuracies[r, side] = best
 
 
-@compiled
+@compiled_routine
 def swapped_sums(ends: Any, systems: Any, flips: Any, sums: Any, squares: Any) -> None:
     """Fills sums and squares (r, 2, p) of what one system of each pair has more than the other, unit by unit, by two
     metrics that changed places where flips (r, s, units) has a 1. ends (2, 2, p, units): the values of both metrics for
