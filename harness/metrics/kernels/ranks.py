@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.compiled import compiled
+from harness.compiled import compiled_routine
 from harness.inputs.text_sets import cells, is_after, place
 
 REPEATED = -1
 """The rank of an id that was judged before."""
 
 
-@compiled
+@compiled_routine
 def rank(data, starts, judged, retrieved, scores, ranks, depths):
     """ranks (j,): of each judged document among those retrieved for its query, from 1; 0 where it is not among them,
     REPEATED where it was judged before. depths (n,): how many different documents were retrieved.
