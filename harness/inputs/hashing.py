@@ -44,6 +44,8 @@ WRITTEN: dict[type, Callable[[Any], str]] = {int: str, float: lambda x: repr(x) 
 
 def hashed(texts: Texts, name: str, kind: str = TEXT) -> Hashes:
     """Of a column of texts."""
+    if len(texts) and texts.array.null_count == len(texts):
+        return np.zeros((len(texts), 2), np.uint64)
     data, offsets = texts.utf8
     hashes = _siphash(data, offsets, kind, name)
     if texts.array.null_count:

@@ -137,11 +137,19 @@ def _ratio(above: Array, below: Array | Integers) -> Array:
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
+def _in_order(query: Integers, key: Array | Integers) -> Integers:
+    """Query by query, the places of what has the smallest key first; keys are not negative."""
+    most = key.max(initial=0)
+    if most < 2**31 and (key == np.floor(key)).all():  # one sort of whole numbers, which mostly are in order
+        return np.argsort(query * (int(most) + 1) + key.astype(np.int64), kind="stable")
+    return np.lexsort((key, query))
+
+
 def _ndcg(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
     gains = ranked.grades > 0
     hits = gains & ranked.among_first(-np.inf, cutoff)
     gained = ranked.count(hits, ranked.grades[hits] / np.log2(ranked.ranks[hits] + 1))
-    ideal = ranked.numbered(gains, np.lexsort((-ranked.grades[gains], ranked.query[gains])))
+    ideal = ranked.numbered(gains, _in_order(ranked.query[gains], ranked.grades.max(initial=0) - ranked.grades[gains]))
     discounted = np.where(ideal <= (cutoff or np.inf), ranked.grades[gains] / np.log2(ideal + 1), 0.0)
     return _ratio(gained, ranked.count(gains, discounted))
 
@@ -166,8 +174,7 @@ def _reciprocal(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
 
 def _average_precision(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
     hits = ranked.among_first(rel, cutoff)
-    by_query_and_rank = ranked.query[hits] * (ranked.ranks.max(initial=0) + 1) + ranked.ranks[hits]
-    precision = ranked.numbered(hits, np.argsort(by_query_and_rank, kind="stable")) / ranked.ranks[hits]
+    precision = ranked.numbered(hits, _in_order(ranked.query[hits], ranked.ranks[hits])) / ranked.ranks[hits]
     return _ratio(ranked.count(hits, precision), ranked.count(ranked.grades >= rel))
 
 
