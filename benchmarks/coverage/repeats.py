@@ -115,8 +115,8 @@ def compared(world: World, simulation: int, test: str = "bootstrap", resamples: 
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Several outputs of an example, and seeds", "")
-    yield "Made-up systems, %: how often tests at 5 % alarm where nothing differs, how often they detect a difference of"
-    yield "2.8 standard errors, how often `harness power` says that they will, and how often the 95 % interval holds."
+    yield "Made-up systems, %: how often tests at 5 % alarm where nothing differs, how often they detect a difference"
+    yield "of 2.8 standard errors, how often `harness power` says that they will, and how often 95 % intervals hold."
     rows = []
     for name, world, test in cells():
         purpose = (8, world.n, world.repeats, round(world.effect), test == "bootstrap")
