@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.coverage import few, several, shares, texts
+from benchmarks.coverage import few, repeats, several, shares, texts
 from benchmarks.coverage.cells import PAGE, Section, summary, write
 
-SECTIONS = {"shares": shares.lines, "few": few.lines, "several": several.lines, "texts": texts.lines}
+SECTIONS = {
+    "shares": shares.lines,
+    "few": few.lines,
+    "several": several.lines,
+    "repeats": repeats.lines,
+    "texts": texts.lines,
+}
 SAMPLES = 1000
 
 

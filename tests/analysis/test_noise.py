@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import harness
-from benchmarks.seeds_coverage import made
+from benchmarks.coverage.repeats import made
 from harness.analysis.batch_order import is_greedy
 from harness.types import HarnessError, RunResult
 from tests.conftest import write_jsonl

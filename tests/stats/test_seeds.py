@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks.seeds_coverage import World, made, shares
+from benchmarks.coverage.repeats import World, made, shares
 from harness.inputs.choices import OVER_SEEDS
 from harness.metrics.bleu import Bleu
 from harness.stats import intervals

@@ -1,5 +1,4 @@
-"""A section of `make coverage`: repeats and seeds. How often tests raise an alarm and intervals hold the truth where
-every example has several outputs.
+"""Repeats and seeds: how often tests alarm and intervals hold the truth where every example has several outputs.
 
 Systems are made up: what an example is worth, what a system gains on it, what a seed adds to all of its outputs, and
 what an output adds by itself are all drawn anew in every simulation, so that a test of new seeds on new examples has
@@ -10,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.coverage.cells import LEVEL, RESAMPLES, Section, Share, Tally, simulated, table
 from harness import variance
+from harness.inputs.choices import TESTS
 from harness.stats import intervals
 from harness.stats.comparison import compare
 from harness.stats.design import Design
@@ -32,7 +34,6 @@ EFFECTS = {"no": 0.0, "small": 1.0, "large": 3.0}
 """Of whole seeds."""
 SEEDS = (3, 5, 10)
 SIZES = (100, 400)
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -112,101 +113,82 @@ def compared(world: World, simulation: int, test: str = "bootstrap", resamples: 
 # ---------------------------------------------------------------- the section
 
 
-def section(simulations: int = 1000) -> str:
-    """The section of docs/statistics.md."""
-    error = 100 * math.sqrt(0.05 * 0.95 / simulations)
-    about = f"Made-up systems, {simulations:,} simulations a cell; Monte Carlo error {error:.1f} at 5 % or 95 %."
-    return "\n".join(
-        [
-            "### Several outputs of an example, and seeds: tests at 5 % and 95 % intervals, %",
-            "",
-            f"{about} Power: for a difference of 2.8 standard errors; planned: as `harness power` says it.",
-            "",
-            "| outputs | n | alarms | power | planned | interval of the difference holds | error, in true ones |",
-            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-            *(_line(*cell, simulations) for cell in cells()),
-            "",
-            "### Shares of the noise, and the best of k: 95 % intervals hold, %",
-            "",
-            "| of | truth | holds |",
-            "| --- | ---: | ---: |",
-            *shares_of_noise(simulations),
-            *of_k(simulations),
-            "",
-        ]
-    )
+def lines(section: Section) -> Iterator[str]:
+    yield from ("### Several outputs of an example, and seeds", "")
+    yield "Made-up systems, %: how often tests at 5 % alarm where nothing differs, how often they detect a difference"
+    yield "of 2.8 standard errors, how often `harness power` says that they will, and how often 95 % intervals hold."
+    rows = []
+    for name, world, test in cells():
+        purpose = (8, world.n, world.repeats, round(world.effect), test == "bootstrap")
+        tally = simulated(partial(tested, world, test), section.samples, purpose)
+        what = "new seeds" if world.seeds else "outputs that are drawn by example"
+        planned = seeds_power(2.8 * world.error, world.spread, LEVEL)
+        rows.append(
+            [
+                name, f"{world.n}", section.alarms(tally["alarms"], f"a test of {what}"),
+                section.plain(tally["power"]), section.plain(planned, exact=True),
+                section.held(tally["held"], f"an interval of a difference of {what}"),
+            ]
+        )  # fmt: skip
+    yield from ("", *table(["outputs", "n", "alarms", "power", "planned", "interval"], rows))
+    yield from ("", "### Shares of the noise, and the best of k", "")
+    yield "How often the 95 % interval of the share that seeds have in the noise holds it, and that of pass_k, %."
+    rows = []
+    for name, effect in EFFECTS.items():
+        for seeds in SEEDS:
+            tally = simulated(partial(share_of_seeds, seeds, effect), section.samples, (9, seeds, round(effect)))
+            rows.append(
+                [f"{seeds} seeds, {name} effect", section.held(tally["held"], "the share of seeds in the noise")]
+            )
+    tally = simulated(passes, section.samples, (10,))
+    rows += [[name, section.held(share, "pass_k")] for name, share in tally.items()]
+    yield from ("", *table(["of", "holds"], rows))
 
 
 def cells() -> Iterator[tuple[str, World, str]]:
     """(what it is called, the world, the test)."""
     for n in SIZES:
-        for test in ("bootstrap", "randomization"):
-            yield f"5 independent ones, {test}", World(n, 5), test
+        for test in TESTS:
+            yield f"5 drawn by example, {test}", World(n, 5), test
     for name, effect in EFFECTS.items():
         for seeds in SEEDS:
             for n in SIZES:
                 yield f"{seeds} seeds, {name} effect", World(n, seeds, effect, seeds=True), "bootstrap"
 
 
-def _line(name: str, world: World, test: str, simulations: int) -> str:
-    resamples = 20 if world.seeds else 1000  # with seeds, p comes from no resample
-    null = shares(world, simulations, test, resamples)
-    real = World(world.n, world.repeats, world.effect, 2.8 * world.error, world.seeds)
-    power = shares(real, simulations, test, resamples, first=simulations)
-    slack = 2 * math.sqrt(0.05 * 0.95 / simulations)
-    values = [
-        _marked(null["alarms"], 0.04 - slack, 0.06 + slack), f"{100 * power['alarms']:.1f}",
-        f"{100 * seeds_power(real.gain, world.spread, LEVEL):.1f}", _marked(power["held"], 0.93 - slack, 0.97 + slack),
-    ]  # fmt: skip
-    return f"| {name} | {world.n:,} | {' | '.join(values)} | {null['error']:.2f} |"
+def tested(world: World, test: str, rng: np.random.Generator, seed: int) -> Tally:
+    """Whether the test alarms where nothing differs, detects what does, and the interval of that holds."""
+    real = replace(world, gain=2.8 * world.error)
+    resamples = 20 if world.seeds else RESAMPLES  # with seeds, p comes from no resample
+    options = ComparisonOptions(test=test, resamples=resamples, seed=seed, level=LEVEL, correction="none")
+    null, power = (compare([[some.pair(rng)]], options)[0] for some in (world, real))
+    return {
+        "alarms": float((null.p_value or 0.0) <= 1 - LEVEL),
+        "power": float((power.p_value or 0.0) <= 1 - LEVEL),
+        "held": float((power.low or 0.0) <= real.gain <= (power.high or 0.0)),
+    }
 
 
-def _marked(share: float, low: float, high: float) -> str:
-    """In %, with a mark where it misses by more than the Monte Carlo error."""
-    return f"{100 * share:.1f}{'' if low <= share <= high else ' ✗'}"
+def share_of_seeds(seeds: int, effect: float, rng: np.random.Generator, seed: int, n: int = 100) -> Tally:
+    """Whether the interval of the share that seeds have in the noise holds it."""
+    parts = EXAMPLE**2 / n, effect**2 / seeds, (GAIN**2 + OUTPUT**2) / (n * seeds)
+    values = rng.normal(50.0, EXAMPLE, (n, 1)) + rng.normal(0, effect, (1, seeds))
+    (row,) = variance([made("a", values + rng.normal(0, math.hypot(GAIN, OUTPUT), (n, seeds)), seeds=True)])
+    source = next(source for source in row.sources if source.name == "seed")
+    return {"held": float(source.low <= parts[1] / sum(parts) <= source.high)}
 
 
-def shares_of_noise(simulations: int) -> Iterator[str]:
-    """How often the interval of the share that seeds have in the noise holds it."""
-    for name, effect in EFFECTS.items():
-        for seeds in SEEDS:
-            world, held = World(100, seeds, effect, seeds=True), 0
-            parts = EXAMPLE**2 / world.n, effect**2 / seeds, (GAIN**2 + OUTPUT**2) / (world.n * seeds)
-            truth = parts[1] / sum(parts)
-            for simulation in range(simulations):
-                rng = np.random.default_rng([simulation, seeds])
-                values = rng.normal(50.0, EXAMPLE, (world.n, 1)) + rng.normal(0, effect, (1, seeds))
-                values = values + rng.normal(0, math.hypot(GAIN, OUTPUT), (world.n, seeds))
-                (row,) = variance([made("a", values, seeds=True)])
-                source = next(source for source in row.sources if source.name == "seed")
-                held += source.low <= truth <= source.high
-            yield f"| seeds, {seeds} of {name} effect | {100 * truth:.0f} % | {_marked(held / simulations, 0.93, 1)} |"
-
-
-def of_k(simulations: int, n: int = 100, repeats: int = 5) -> Iterator[str]:
-    """How often the interval of pass_k holds it, where the chances of being right are spread evenly."""
-    held = np.zeros(repeats)
-    truths = [k / (k + 1) for k in range(1, repeats + 1)]
-    for simulation in range(simulations):
-        rng = np.random.default_rng(simulation)
-        right = (rng.random((n, repeats)) < rng.random((n, 1))).astype(np.float64)
-        run = made("a", right)
-        several = Several({"canned": bounded()})
-        several.add(Texts.of([str(i) for i in range(right.size)]), {"canned": run.statistics["canned"].whole})
-        tallies = several.tallies(Design.of_run(run), {"canned": Signature({}, {})})
-        scores = intervals.tallied_scores(tallies, Options(resamples=1000, seed=simulation))
-        for k, truth in enumerate(truths):
-            score = scores[f"canned.pass_{k + 1}"]
-            held[k] += (score.low or 0.0) <= truth <= (score.high or 0.0)
-    for k in range(repeats):
-        yield f"| pass_{k + 1} of {repeats}, n = {n} | {truths[k]:.3f} | {_marked(held[k] / simulations, 0.93, 1)} |"
-
-
-def bounded() -> CannedMetric:
-    metric = CannedMetric()
-    metric.bounds = (0.0, 1.0)
-    return metric
-
-
-if __name__ == "__main__":
-    print(section())
+def passes(rng: np.random.Generator, seed: int, n: int = 100, repeats: int = 5) -> Tally:
+    """Whether the intervals of pass_k hold, where the chances of being right are spread evenly: k / (k + 1)."""
+    right = (rng.random((n, repeats)) < rng.random((n, 1))).astype(np.float64)
+    run, metric = made("a", right), Share()
+    rows = run.statistics["canned"].whole
+    several = Several({"share": metric})
+    several.add(Texts.of([str(i) for i in range(right.size)]), {"share": rows})
+    tallies = several.tallies(Design.of_run(run), {"share": Signature({}, {})})
+    scores = intervals.tallied_scores(tallies, Options(resamples=RESAMPLES, seed=seed))
+    return {
+        f"pass_{k} of {repeats}, n = {n}": float((score.low or 0.0) <= k / (k + 1) <= (score.high or 0.0))
+        for k in range(1, repeats + 1)
+        for score in [scores[f"share.pass_{k}"]]
+    }
