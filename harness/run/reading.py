@@ -82,7 +82,9 @@ def read(job: Job, progress: Progress) -> Data:
     check_passages(job.metrics, known, ("reference_contexts", "relevant"))
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
     rows = expanded(examples, job.system)
-    return Data(examples, rows, content, whole, first=rows is examples and seen.all)
+    data = Data(examples, rows, content, whole, first=rows is examples and seen.all)
+    check_repeats(job, data)
+    return data
 
 
 def check_repeats(job: Job, data: Data) -> None:

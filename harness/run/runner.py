@@ -74,7 +74,6 @@ def run(job: Job, progress: Progress) -> RunResult:
 def prepared(job: Job, progress: Progress) -> tuple[Data, Scorer]:
     """The data, and the metrics for it, after all checks."""
     data = reading.read(job, progress)
-    reading.check_repeats(job, data)
     scorer = Scorer.fit(job.metrics, *data.references)
     return data, replace(scorer, engine=job.engine, specs=job.recipes)
 
