@@ -25,7 +25,7 @@ from harness.types import Array
 PAGE = Path(__file__).parents[1] / "docs" / "rag.md"
 BEGIN, END = "<!-- agreement with people -->\n", "<!-- end -->\n"
 LABELS = {"Fully attributable": 1, "Not fully attributable": 0, "Generic": None}
-RESAMPLES, LEVEL, SEED = 2000, 0.95, 12345
+RESAMPLES, LEVEL, SEED, DIGITS = 2000, 0.95, 12345, 3
 ONE = {"of": "output", "against": "contexts", "fold": "mean"}
 METRICS: dict[str, dict[str, Any]] = {
     "bertscore": {"_target_": "harness.metrics.bertscore.BertScore", "view": {**ONE, "score": "bertscore.precision"}},
@@ -109,10 +109,10 @@ def table(sets: Sequence[Judged], areas: Mapping[str, Mapping[str, tuple[float, 
     for row in ROWS:
         cells = []
         for judged in sets:
-            best = max(value for value, *_ in areas[judged.name].values())
+            best = max(round(value, DIGITS) for value, *_ in areas[judged.name].values())
             value, low, high = areas[judged.name][row]
-            mark = "**" if value == best else ""
-            cells.append(f"{mark}{value:.3f}{mark} [{low:.3f}, {high:.3f}]")
+            mark = "**" if round(value, DIGITS) == best else ""
+            cells.append(f"{mark}{value:.{DIGITS}f}{mark} [{low:.{DIGITS}f}, {high:.{DIGITS}f}]")
         lines.append(f"| {row} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

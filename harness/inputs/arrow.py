@@ -208,7 +208,7 @@ def lists(column: pa.ChunkedArray) -> Lists:
         begins = starts(array)
         return Lists(floats(pa.chunked_array([array.values]))[begins[0] : begins[-1]], begins - begins[0])
     if array.type != pa.large_list(pa.int64()) or array.null_count or array.values.null_count:
-        raise ValueError(f"{array.type} for lists of numbers")
+        raise ValueError(f"{array.type} for lists of whole numbers")
     begins = np.frombuffer(array.offsets.buffers()[1], np.int64, len(array) + 1, array.offsets.offset * 8)
     items = array.values
     whole = np.frombuffer(items.buffers()[1] or b"", np.int64, len(items), items.offset * 8)

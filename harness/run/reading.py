@@ -12,7 +12,19 @@ from harness.inputs.kept import Kept
 from harness.run.job import Job
 from harness.run.rows_checked import check_passages
 from harness.run.scoring import References
-from harness.types import Advance, Dataset, Example, Examples, HarnessError, Progress, System, Texts
+from harness.types import (
+    PASSAGES,
+    Advance,
+    ContextFault,
+    Dataset,
+    Example,
+    Examples,
+    HarnessError,
+    Progress,
+    System,
+    Texts,
+)
+from harness.types.context_forms import graded, listed
 from harness.types.text_columns import blocks_of, in_blocks
 
 
@@ -157,7 +169,18 @@ def _checked_examples(dataset: Dataset) -> Iterator[Example]:
             raise HarnessError(f"{place}: 'references' is {example.references!r}; expected a tuple of texts")
         for reference in example.references:
             files.text(reference, place, "references")
+        _check_passages(example, place)
         yield example
+
+
+def _check_passages(example: Example, place: str) -> None:
+    for name in PASSAGES:
+        value = getattr(example, name)
+        try:
+            if value is not None:
+                graded(value) if name == "relevant" else listed(value)
+        except ContextFault as fault:
+            raise HarnessError(f"{place}: {fault.of(name)}") from None
 
 
 def content_of(examples: Kept[Examples]) -> Content:

@@ -11,6 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.inputs import regular
 from harness.store import shape
 from harness.store.example_table import Expected, read_examples
@@ -61,6 +63,12 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
                 f"{folder}/statistics.parquet: {name} has the columns {', '.join(chain(*stored_columns))[:200]}, its "
                 f"metric {', '.join([*metric.columns, *metric.lists])[:200]}; expected the same (score the run again)"
             )
+        for column, part in rows[name].lists.items():
+            if part.values.dtype != metric.list_kind:
+                raise HarnessError(
+                    f"{folder}/statistics.parquet: {name}:{column} has lists of {part.values.dtype}; expected "
+                    f"{np.dtype(metric.list_kind)}, as a run writes them"
+                )
         signature = Signature(description["definition"], description["provenance"])
         statistics[name] = Statistics.of(metric, rows[name].values, signature, description["key"], rows[name].lists)
     dataset = manifest["dataset"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.inputs.prompts import Prompt
-from harness.types import HarnessError
+from harness.types import Context, Example, HarnessError
 from tests.conftest import example, write_jsonl
 
 
@@ -55,3 +55,17 @@ def test_a_bad_prompt_is_refused(
     with pytest.raises(HarnessError) as raised:
         Prompt(prompt, few_shot)(example("1", "s", note=None, topic="pets"))
     assert expected in str(raised.value)
+
+
+def test_contexts_of_the_data_are_shown_and_what_was_judged_is_not() -> None:
+    """A prompt sees a retrieval that comes with the data; gold passages and judgements are no fields of it."""
+    asked = Example("1", "q", ("a",), contexts=(Context("one"), Context("two", "d2", 0.5)), relevant={"d2": 1.0})
+    prompt = Prompt(
+        "{% for context in contexts %}{{ context if context is string else context.text }};{% endfor %}{{ source }}"
+    )
+    assert prompt(asked) == "one;two;q"
+    for field in ("relevant", "reference_contexts", "references"):
+        with pytest.raises(
+            HarnessError, match=f"'{field}' is undefined in example '1'; expected one of: id, source, c"
+        ):
+            Prompt("{{ " + field + " }}")(asked)

@@ -69,6 +69,7 @@ def test_parts_that_are_right(tmp_path: Path, cli: Cli) -> None:
         ("examples", "[Example(1, 'x', ())]", "example 1 of the data set mine has the id 1; expected a text"),
         ("examples", "[Example('a', 'x', 'ref')]", "example 1 of the data set mine: 'references' is 'ref'; expected a tuple of texts"),
         ("examples", "[Example('a', 'x', (3,))]", "example 1 of the data set mine: 'references' is int '3'; expected a string"),
+        ("examples", "[Example('a', 'x', ('r',), contexts=['c', 3])]", "example 1 of the data set mine: 'contexts', number 2, is int '3'"),
         ("examples", "[{'id': 'a'}]", "example 1 of the data set mine is of the type dict; expected harness.types.Example"),
         ("name", "pass", "system: {module}.Mine has no name; expected a text as its attribute `name`"),
         ("outputs", "[example.source for example in batch]", "the system mine gave an output of the type str; expected harness.types.Output"),
