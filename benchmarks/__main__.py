@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import (
+    engines,
     generation,
     lexical,
     listing,
@@ -18,6 +19,7 @@ from benchmarks import (
     report,
     resampling,
     resume,
+    retrieval,
     serving,
     tracking,
     whole,
@@ -54,9 +56,11 @@ Machines are noisy: read ratios, not seconds.
         "lexical": ("Lexical metrics", lexical.tables),
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
+        "retrieval": ("Retrieval", retrieval.tables),
         "statistics": ("Intervals and comparisons", resampling.tables),
         "reading": ("Reading data", reading.tables),
         "generation": ("Generation", generation.tables),
+        "engines": ("Engines", engines.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
         "runs": ("Listing runs", listing.tables),

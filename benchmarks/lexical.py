@@ -256,7 +256,7 @@ def _grown(name: str, n: int, run: dict[str, Any]) -> str:
 
 
 def cold_start() -> Iterator[str]:
-    """First use ever, then from the cache; what Numba itself takes to load is in both."""
+    """First use ever, then from the cache."""
     yield "| 100 pairs in a new process | first use ever, s | afterwards, s |"
     yield "| --- | ---: | ---: |"
     for name in ("BLEU, 13a", ROUGE, "chrF", "NIST", "TER", "all of them"):
@@ -266,7 +266,6 @@ def cold_start() -> Iterator[str]:
                 tries.append([child("cold", name, NUMBA_CACHE_DIR=folder) for _ in range(2)])
         first, second = (min((times[i] for times in tries), key=lambda cold: cold["seconds"]) for i in range(2))
         yield f"| {name} | {first['seconds']:.2f} | {second['seconds']:.2f} |"
-    yield f"| of it Numba's own import and start | {first['numba']:.2f} | {second['numba']:.2f} |"
 
 
 def beside_numpy() -> Iterator[str]:
@@ -338,11 +337,6 @@ def _measured(name: str, n: int, stream: bool) -> dict[str, float]:
 
 
 def _cold(name: str) -> dict[str, float]:
-    start = time.perf_counter()
-    import numba
-
-    numba.njit(lambda x: x + 1)(1)
-    loaded = time.perf_counter() - start
     outputs, references = (texts[:100] for texts in zipf(100))
     import nltk.stem.porter  # noqa: F401  (the stemmer's package takes its own time)
 
@@ -352,7 +346,7 @@ def _cold(name: str) -> dict[str, float]:
     if name == "all of them":
         Rouge(["rougeLsum"]).statistics(Batch(["a\nb c"], [["a b\nc"]]))
         Rouge(["rougeW"], compat="rouge155").statistics(Batch(["a b"], [["a b"]]))
-    return {"seconds": loaded + time.perf_counter() - start, "numba": loaded}
+    return {"seconds": time.perf_counter() - start}
 
 
 def main(what: str, name: str = "", *n: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import harness
 from benchmarks.agreement import DATA, read
-from benchmarks.coverage import PAGE
+from benchmarks.coverage.cells import PAGE
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
 from harness.stats.design import Design

@@ -32,6 +32,15 @@ def made(folder: Path) -> Path:
     return folder / "report.html"
 
 
+def moved(folder: Path) -> Path:
+    """A report on few examples with the metric that moves words, which takes its time."""
+    metrics = ("metrics=[bertscore,moverscore]", "limit=6", "tracking=none")
+    for system in ("lead", "lexrank"):
+        harness(folder, "run", "dataset=embedded", f"system={system}", f"name=moved-{system}", *metrics)
+    harness(folder, "report", "moved-lead", "moved-lexrank", "-o", "moved.html")
+    return folder / "moved.html"
+
+
 def section(page: Any, name: str) -> None:
     page.evaluate(f"document.getElementById('{name}').scrollIntoView({{behavior: 'instant'}})")
 
@@ -51,6 +60,13 @@ def aligned(page: Any) -> None:
     example(page, "4")
     page.evaluate("document.getElementById('detail').scrollTop = 260")
     page.locator(".aligned [data-place]", has_text="Quarry").first.click()
+
+
+def lines(page: Any) -> None:
+    example(page, "4")
+    page.locator(".legend button", has_text="MoverScore").click()
+    page.evaluate("document.getElementById('detail').scrollTop = 260")
+    page.locator(".card").first.locator("[data-side=matched] [data-place].s1").first.click()
 
 
 def opened(page: Any) -> None:
@@ -82,6 +98,7 @@ VIEWS: dict[str, tuple[dict[str, Any], str, Callable[[Any], None]]] = {
     "examples": (LAPTOP, "light", lambda page: example(page, "1")),
     "differences": (LAPTOP, "dark", lambda page: example(page, "3")),
     "alignment": (LAPTOP, "light", aligned),
+    "moves": (LAPTOP, "light", lines),
     "search": (LAPTOP, "light", filtered),
     "configs": (LAPTOP, "light", lambda page: section(page, "configs")),
     "phone": (PHONE, "light", lambda page: None),
@@ -94,12 +111,13 @@ def main() -> None:
 
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        reports = {"moves": moved(Path(folder))}
         path = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else made(Path(folder))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         for name, (device, scheme, act) in VIEWS.items():
             context = browser.new_context(**device, color_scheme=scheme, reduced_motion="reduce")
             page = context.new_page()
-            page.goto(path.as_uri())
+            page.goto(reports.get(name, path).as_uri())
             page.wait_for_selector("#explorer[aria-busy=false]")
             act(page)
             page.wait_for_timeout(WAIT)

@@ -9,18 +9,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading
+from harness.analysis import comparing, loading, meta_study, noise
+from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
+from harness.analysis.noise import Variance
 from harness.analysis.trust import Trusted
-from harness.inputs.choices import CORRECTION, LEVEL, RESAMPLES, SEED
+from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
+from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.panel import MetaOptions
 from harness.stats.winner import Best
-from harness.types import Comparisons, Progress, RunRecord, RunResult
+from harness.types import Comparisons, Contexts, Progress, RunRecord, RunResult
 
 
 def evaluate(
@@ -31,7 +35,7 @@ def evaluate(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
-    method: str = "percentile",
+    method: str = METHOD,
     ids: Sequence[str] | None = None,
     clusters: Sequence[Any] | None = None,
     strata: Sequence[Any] | None = None,
@@ -54,7 +58,7 @@ def evaluate(
 
 
 def _listed(column: Any) -> Any:
-    return column if column is None or isinstance(column, str) else list(column)
+    return column if column is None or isinstance(column, str | Contexts) else list(column)
 
 
 def load_run(path: str | Path | RunRecord, trust: Trusted = False) -> RunResult:
@@ -75,24 +79,32 @@ def compare(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
-    method: str = "percentile",
+    method: str = METHOD,
     alternative: str = "two-sided",
     correction: str = CORRECTION,
     scores: Sequence[str] | None = None,
     cross_check: bool = False,
+    question: str | None = None,
+    margins: Mapping[str, float] | None = None,
     progress: Progress = silent,
     trust: Trusted = False,
+    by: str | None = None,
 ) -> Comparisons:
     """Paired comparison of runs on the same data: each against the baseline, or all pairs where there is none.
 
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
-    ranks where a score is a mean over examples. The result is a list of rows; its `.macro` holds the averages over data
-    sets.
+    ranks where a score is a mean over examples; `margins={"bleu": 0.5}` also tests whether the system is equivalent, or
+    not worse, within differences that do not matter; `by` compares within the slices of a field or an expression.
+    `question` is `outputs` (which of these are better) or `seeds` (which system would be with new seeds); without it,
+    of seeds where every system has several. A run may be a group, `"ours=runs/ours-seed*"`, whose members are seeds of
+    one system. The result is a list of rows; its `.macro` holds the averages over data sets, `.interactions` whether
+    differences vary between slices.
     """
     options = ComparisonOptions(
-        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check
-    )
+        test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
+        margins=tuple((margins or {}).items()), question=question, by=by,
+    )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
 
@@ -105,13 +117,34 @@ def power(
     power: float = POWER,
     resamples: int = RESAMPLES,
     seed: int = SEED,
+    question: str | None = None,
+    correlation: float = 0.0,
     progress: Progress = silent,
     trust: Trusted = False,
 ) -> list[Power]:
     """What comparisons of these runs can detect: the smallest difference, the power for `difference` (by default the
-    one seen; where given, of the scores of one metric), and the number of examples or clusters that would detect it."""
-    options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores))
-    return comparing.power(*_trusted(runs, baseline, trust), options, difference, power, progress)
+    one seen; where given, of the scores of one metric), and the number of examples, clusters or seeds that would detect
+    it, with the interval of that number. One run alone is a pilot: two systems like it, their scores of an example
+    correlated by `correlation`."""
+    options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores), question=question)
+    aim = Aim(difference, power, level, correlation)
+    return comparing.power(*_trusted(runs, baseline, trust), options, aim, progress)
+
+
+def variance(
+    runs: Sequence[Run],
+    scores: Sequence[str] | None = None,
+    level: float = LEVEL,
+    seed: int = SEED,
+    group_by: str | None = None,
+    trust: Trusted = False,
+) -> list[Variance]:
+    """Where the noise of each headline score comes from: examples, seeds, prompts or whatever differs between runs that
+    should not matter, each with its share, the interval of that, and what two more of it would do.
+
+    Each group (`"ours=runs/ours-seed*"`) and each run with several outputs of an example is taken by itself, all other
+    runs on one data set together, or by `group_by`, the parameter that does not matter."""
+    return noise.variance(runs, noise.Asked(_several(scores), level, seed, group_by), trust)
 
 
 def best(
@@ -121,9 +154,45 @@ def best(
     seed: int = SEED,
     progress: Progress = silent,
     trust: Trusted = False,
+    split: bool = False,
 ) -> list[Best]:
-    """The best of several runs on the same data by each headline score, corrected for having been chosen."""
-    return comparing.best(_trusted(runs, None, trust)[0], Options(resamples, level, "percentile", seed), progress)
+    """The best of several runs on the same data by each headline score, corrected for having been chosen; `split`:
+    chosen on a random half of the data and scored on the other."""
+    options = Options(resamples=resamples, level=level, seed=seed)
+    return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
+
+
+def meta(
+    runs: Sequence[Run] | Run,
+    human: str | Path,
+    *,
+    score_field: str | None = None,
+    id_field: str | None = None,
+    lower_is_better: bool = False,
+    scores: Sequence[str] | None = None,
+    coefficients: Sequence[str] = (),
+    group: str | None = None,
+    resample: str = META_DRAWN[0],
+    predict: bool = False,
+    correction: str = CORRECTION,
+    level: float = LEVEL,
+    resamples: int = META_RESAMPLES,
+    seed: int = SEED,
+    progress: Progress = silent,
+    trust: Trusted = False,
+) -> meta_study.Meta:
+    """How well the metrics of runs on one data set agree with people, whose scores are in the file `human`.
+
+    `.agreement.coefficients` has a row for each metric and coefficient, of single outputs and of systems, with its
+    interval; `.agreement.tests` says which metric agrees better. With `predict`, `.predictions` has the human score of
+    all outputs, and of differences between systems, from those of the judged ones and each metric. `group` is `item`,
+    `system` or `none`, `resample` is `both`, `items` or `systems`; `scores` are the metrics' scores, `coefficients`
+    those to show and test.
+    """
+    given = HumanFile(human, score_field, id_field, lower_is_better=lower_is_better)
+    asked = meta_study.Asked(_several(scores), tuple(coefficients), group, predict)
+    options = MetaOptions(resamples, level, seed, drawn=resample, correction=correction)
+    return meta_study.meta(_trusted(runs, None, trust)[0], given, asked, options, progress)
 
 
 def table(
@@ -142,17 +211,19 @@ def table(
     seed: int = SEED,
     progress: Progress = silent,
     trust: Trusted = False,
+    by: str | None = None,
 ) -> str:
     """A results table of stored runs: systems as rows in the order given, scores as columns, data sets as groups.
 
     Bold is the best together with all that the adjusted tests cannot tell apart from it; with a baseline, † and ‡ are
     significantly better and worse than it. `format` is `markdown`, `latex` (with `caption`, as LaTeX, and `label`) or
     `csv`; `scores` are headline scores, which are tested, or sub-scores, which are not; `interval` is `bounds`,
-    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level.
+    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level; `by` groups
+    rows by the slices of a field or an expression.
     """
     from harness.analysis import tabulate
 
-    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores))
+    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores), by=by)
     layout = tabulate.Layout(format, interval, digits, caption, label)
     return tabulate.table(*_trusted(runs, baseline, trust), layout, options, progress)
 

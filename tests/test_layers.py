@@ -29,13 +29,13 @@ LAYERS = (
     ("__main__",),
 )
 """From the bottom; a room imports rooms of lower layers only."""
-LOOSE = {"__init__", "__main__", "api", "training", "postprocess", "compiled", "testing"}
+LOOSE = {"__init__", "__main__", "api", "training", "postprocess", "testing"}
 """Modules that may stand at the root of the package."""
 KINDS = ("datasets", "systems", "metrics")
 """Rooms with a file for each kind: `systems/python.py` and `metrics/python.py` are both right."""
 HEAVY = {
     "torch": (), "transformers": (), "datasets": (), "mlflow": (), "nltk": (), "ot": (), "sumy": (), "pandas": (), "ray": (),
-    "numba": ("harness.compiled", "harness.metrics.kernels", "harness.stats.kernels", "harness.inputs.hash_kernels", "harness.run.health_kernels"),
+    "numba": ("harness.compiled.translation",),
     "altair": ("harness.report.charts", "harness.analysis.figures"),
     "vl_convert": (),
 }  # fmt: skip

@@ -63,14 +63,14 @@ class _Profile:
     """What a run's record tells of whether it can be compared with another."""
 
     data: tuple[Any, ...]
-    """What must be the same: the data, its clusters and strata, the outputs for each example."""
+    """What must be the same: the data, its clusters and strata."""
     metrics: Mapping[str, tuple[str, frozenset[str]]]
     """The signature and the scores of each."""
 
     @classmethod
     def of(cls, run: RunRecord) -> _Profile:
-        dataset, system = run.manifest["dataset"], run.manifest["system"]
-        data = (run.dataset_key, dataset["cluster"], dataset.get("strata"), system.get("repeats"))
+        dataset = run.manifest["dataset"]
+        data = (run.dataset_key, dataset["cluster"], dataset.get("strata"))
         signatures = {name: str(metric["signature"]) for name, metric in run.manifest["metrics"].items()}
         scores: dict[str, set[str]] = {}
         for name, value in run.values.items():

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from harness.analysis.batch_order import warn_of_batch_order
 from harness.analysis.loading import Run, loaded_runs
-from harness.analysis.pairing import Pair, alone, check_scores, grouped, pairs_of
+from harness.analysis.pairing import Pair, alone, check_ended, check_scores, grouped, pairs_of
+from harness.analysis.questions import asked
+from harness.analysis.slices import by_slices
 from harness.report.terminal.progress import silent
 from harness.stats import comparison
-from harness.stats.detection import POWER, Power, powers
+from harness.stats.design import Design
+from harness.stats.detection import Power
+from harness.stats.experiments import Aim, piloted, powered
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.planning import degrees_of
+from harness.stats.ranking import Ranking, rankings
+from harness.stats.resampling import Sample, quiet_single_thread
+from harness.stats.seeds import seeded
 from harness.stats.winner import Best, best_of
-from harness.types import Comparisons, HarnessError, Progress, RunResult
+from harness.types import Comparisons, Group, HarnessError, Progress, RunResult
 
 
 def compare(
@@ -19,31 +29,87 @@ def compare(
 ) -> Comparisons:
     """Runs on the same data in pairs: each against the baseline, or all with all where there is none."""
     options.check()
-    return _compared(_pairs(runs, baseline, options.scores), options, progress)
+    wanted = None if options.scores is None and not options.margins else (*(options.scores or ()), *_margined(options))
+    pairs = _pairs(runs, baseline, replace(options, scores=wanted))
+    rows = _compared(pairs, options, progress)
+    warn_of_batch_order([run for group in pairs for run in _runs_of(group)], rows, options.seed)
+    return rows
+
+
+def ranked(
+    runs: Sequence[Run], rows: Comparisons, options: ComparisonOptions, progress: Progress = silent
+) -> list[Ranking]:
+    """The rankings of runs of which all pairs were compared, by two-sided tests: one that looks in one direction only
+    says nothing of who is worse."""
+    ranking = rankings(rows)
+    if not ranking or options.alternative == "two-sided":
+        return ranking
+    return rankings(compare(runs, None, replace(options, alternative="two-sided", margins=()), progress))
+
+
+def _margined(options: ComparisonOptions) -> list[str]:
+    """The scores that have a margin, each of which must be among those tested."""
+    names = [score for score, _ in options.margins]
+    for score in names:
+        if options.scores is not None and score not in options.scores:
+            raise HarnessError(
+                f"margin {score}: only {', '.join(options.scores)} {'is' if len(options.scores) == 1 else 'are'} "
+                f"tested; expected {score} among them"
+            )
+    return names
 
 
 def power(
     runs: Sequence[Run],
     baseline: Run | None,
     options: ComparisonOptions,
-    difference: float | None = None,
-    power: float = POWER,
+    aim: Aim,
     progress: Progress = silent,
 ) -> list[Power]:
-    """What a comparison of these runs can detect; `difference`: the one to detect, by default the one seen."""
+    """What a comparison of these runs can detect, or of two systems like the one that is given alone."""
     options.check()
-    pairs = _pairs(runs, baseline, options.scores)
-    if difference is not None:
-        _check_one_metric(pairs, difference, options.scores)
-    return powers(_compared(pairs, options, progress), difference, options.level, power)
+    aim.check()
+    loaded, base = loaded_runs(runs, baseline)
+    if len(loaded) == 1 and base is None:
+        return pilot(loaded[0], options, aim)
+    pairs = _pairs(loaded, base, options)
+    if aim.difference is not None:
+        check_one_metric(pairs, aim.difference, options.scores)
+    return powered(_compared(pairs, options, progress), aim)
 
 
-def best(runs: Sequence[Run], options: Options, progress: Progress = silent) -> list[Best]:
-    """The best of the runs on each data set by each headline score, corrected for having been chosen."""
+def pilot(run: RunResult, options: ComparisonOptions, aim: Aim) -> list[Power]:
+    """What a comparison of two systems like this one would detect."""
+    if aim.difference is None:
+        raise HarnessError(f"{run.name} alone shows no difference; expected --difference, or a second run")
+    check_one_metric([[(run, run)]], aim.difference, options.scores)
+    check_scores([Group(run.dataset, (run, run))], options.scores)
+    (ready,) = asked([run], options.question)
+    design = Design.of_run(ready, options.seed)
+    estimates = []
+    for statistics in ready.statistics.values():
+        keep = design.rows_of(design.complete(statistics.scored))
+        sample = Sample(statistics.metric, statistics.whole[keep], design.kept(keep))
+        with quiet_single_thread():
+            parts = seeded(sample)
+        for i, score in enumerate(statistics.metric.score_names):
+            if "." in score or (options.scores is not None and score not in options.scores):
+                continue
+            spread, names = parts.spread(i), (ready.dataset, ready.name, score)
+            degrees = spread.degrees if spread.seeds else degrees_of(parts.moves[:, i], spread.units)
+            unit = sample.design.count(), design.label
+            row = piloted(names, spread, unit, aim, degrees or spread.units - 1.0)
+            estimates.append(replace(row, digits=statistics.metric.digits_of(score)))
+    return estimates
+
+
+def best(runs: Sequence[Run], options: Options, split: bool = False, progress: Progress = silent) -> list[Best]:
+    """The best of the runs on each data set by each headline score, corrected for having been chosen; `split`: chosen
+    on a random half of the data and scored on the other."""
     options.check()
-    groups = [_runs_of(pairs) for pairs in _pairs(runs, None)]
+    groups = [_runs_of(pairs) for pairs in _pairs(runs, None, ComparisonOptions(question="outputs"))]
     with progress("resampling", options.resamples * len(groups)) as step:
-        return [winner for group in groups for winner in best_of(group, options, step.advance)]
+        return [winner for group in groups for winner in best_of(group, options, split, step.advance)]
 
 
 def _compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progress: Progress) -> Comparisons:
@@ -51,7 +117,7 @@ def _compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progr
         return comparison.compare(pairs, options, step.advance)
 
 
-def _check_one_metric(pairs: Sequence[Sequence[Pair]], difference: float, scores: Sequence[str] | None) -> None:
+def check_one_metric(pairs: Sequence[Sequence[Pair]], difference: float, scores: Sequence[str] | None) -> None:
     """Refuses one difference for scores of several metrics, of which some go to 100 and some to 1."""
     first_scores: dict[str, str] = {}  # metric -> the first of its scores that is asked for
     for name, statistics in (item for group in pairs for _, run in group for item in run.statistics.items()):
@@ -71,10 +137,13 @@ def _runs_of(pairs: Sequence[Pair]) -> list[RunResult]:
     return list({run.name: run for pair in pairs for run in pair}.values())
 
 
-def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | None = None) -> list[list[Pair]]:
-    """(baseline, system) pairs of runs, grouped by data; every run has a partner."""
-    groups = grouped(*loaded_runs(runs, baseline))
+def _pairs(runs: Sequence[Run], baseline: Run | None, options: ComparisonOptions) -> list[list[Pair]]:
+    """(baseline, system) pairs of runs, grouped by data, or by slices of it; every run has a partner."""
+    loaded, base = loaded_runs(runs, baseline)
+    ready = asked(loaded if base is None else [*loaded, base], options.question)
+    groups = grouped(ready[: len(loaded)], None if base is None else ready[-1])
     members = [run for group in groups for run in group.runs]
+    check_ended(members)
     if len(members) < 2:
         raise HarnessError(
             f"{'the same run twice' if len(runs) > 1 else '1 run given'}; expected at least 2 to compare"
@@ -82,5 +151,5 @@ def _pairs(runs: Sequence[Run], baseline: Run | None, scores: Sequence[str] | No
     for group in groups:
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))
-    check_scores(groups, scores)
-    return [pairs_of(group, group.baseline) for group in groups]
+    check_scores(groups, options.scores)
+    return [pairs_of(group, group.baseline) for group in by_slices(groups, options)]

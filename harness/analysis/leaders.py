@@ -29,7 +29,7 @@ def leaders(pairs: Sequence[Comparison], score: str, estimates: Mapping[str, flo
         other
         for row in tested
         for other, name in ((row.baseline, row.system), (row.system, row.baseline))
-        if name == best and row.verdict == "not distinguishable"
+        if name == best and row.verdict not in DECIDED
     }
     return [best, *sorted((name for name in known if name in alike), key=lambda name: -sign * known[name])]
 

@@ -1,4 +1,4 @@
-"""Finding stored runs and loading them: by folder, by name, by MLflow run id, or from a list of runs.
+"""Finding stored runs and loading them: by folder, by name, by MLflow run id, as a group, or from a list of runs.
 
 A run folder may come from anyone, and statistics.parquet names the metric that scores its rows: trust.py alone decides
 what becomes of that name. Rows that nothing trusted can score are left out; their scores are shown all the same, and a
@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.analysis import groups
 from harness.analysis.many import Many
 from harness.analysis.trust import Trust, Trusted, described
 from harness.store import finished
@@ -70,6 +71,16 @@ def _exists(path: Path) -> bool:
         return False
 
 
+def _loaded(run: Run, trust: Trust, many: Many) -> list[RunResult]:
+    """One run, or that of each data set where the name is of a group."""
+    if isinstance(run, RunResult):
+        return [run]
+    if isinstance(run, str) and not _exists(Path(run)) and (group := groups.members(run)):
+        name, folders = group
+        return groups.merged(name, [many.add(_load(folder, trust)) for folder in folders])
+    return [many.add(_load(run, trust))]
+
+
 def loaded_runs(
     runs: Sequence[Run], baseline: Run | None = None, trust: Trusted = False
 ) -> tuple[list[RunResult], RunResult | None]:
@@ -77,10 +88,11 @@ def loaded_runs(
     if isinstance(runs, Run):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     trusted, many = Trust.of(trust), Many()
-    loaded = [run if isinstance(run, RunResult) else many.add(_load(run, trusted)) for run in runs]
+    loaded = [ready for run in runs for ready in _loaded(run, trusted, many)]
     base = baseline if isinstance(baseline, RunResult) else None
     if baseline is not None and not isinstance(baseline, RunResult):
-        base = next((run for run in loaded if run.name == str(baseline)), None) or _load(baseline, trusted)
+        base = next((run for run in loaded if run.name == str(baseline)), None)
+        base = base or _loaded(baseline, trusted, many)[0]
     given = [*runs, baseline]
     fresh = [run for run in (*loaded, base) if run is not None and not any(run is other for other in given)]
     _say_untested(list({id(run): run for run in fresh}.values()))

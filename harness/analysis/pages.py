@@ -16,6 +16,7 @@ from harness.analysis import page_rows
 from harness.analysis.loading import Run
 from harness.analysis.study import study
 from harness.inputs import arrow
+from harness.inputs.choices import OVER_SEEDS
 from harness.report.page import alignments as aligned
 from harness.report.page import examples
 from harness.report.page.build import build
@@ -99,8 +100,8 @@ def page_of(
     for place, group in enumerate(study.groups):
         opening = page_rows.opening(group, page.max_examples)
         info, data = examples.blocks(study, group, place, opening, page.by)
-        matched, aligner, missing = aligned_rows(group, opening, page.alignments, progress)
-        groups.append({**info, "aligner": aligner, "unaligned": missing})
+        matched, aligners, missing = aligned_rows(group, opening, page.alignments, progress)
+        groups.append({**info, "aligners": aligners, "unaligned": missing})
         blocks |= {**data, f"alignments-{place}": packed_json(matched)}
     panels = [responsive(figure.chart.to_dict(validate=False)) for figure in figures]
     charts = {
@@ -194,10 +195,13 @@ def _about(study: Study) -> str:
 
 def _note(study: Study) -> str:
     levels = sorted({score.level for run in study.runs for score in run.scores.values()})
-    note = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} bootstrap intervals."
+    of_seeds = any(score.method == OVER_SEEDS for run in study.runs for score in run.scores.values())
+    kind = "intervals for new seeds and examples" if of_seeds else "bootstrap intervals"
+    note = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} {kind}."
     if study.comparisons:
         note += (
-            f" Bold: the best, and what cannot be told apart from it by the paired {study.test} test at the level "
+            f" Bold: the best, and what cannot be told apart from it by the "
+            f"{study.tested_by if study.of_seeds else f'{study.tested_by} test'} at the level "
             f"{1 - study.level:.2g} ({adjusted(study.correction, 'all pairs and scores')}; "
             f"{study.resamples:,} resamples, seed {study.seed})."
         )
@@ -231,21 +235,28 @@ def _commands(study: Study, page: PageOptions, scores: Sequence[str] | None) -> 
     tests = {name: getattr(study, name) for name in ("test", "correction", "level", "resamples", "seed")}
     unusual = {name: value for name, value in {**view, **tests}.items() if value != usual[name]}
     base = next((group.baseline for group in study.groups if group.baseline), None)
-    if any(run.path is None for run in study.runs):
+    if any(run.path is None and not run.manifest.get("runs") for run in study.runs):
         against = {"baseline": base.name} if base else {}
         options = [
             f", {name}={list(value) if name in LISTS else value!r}" for name, value in {**against, **unusual}.items()
         ]
         call = f"harness.write_report(runs, 'report.html'{''.join(options)})"
         return [f"{call}  # in Python: the runs were made in memory"]
-    shared = [run.path.name for run in study.runs if run.path]
-    if base and base.path:
-        shared += ["--baseline", base.path.name]
+    shared = [_word(run) for run in study.runs]
+    if base:
+        shared += ["--baseline", base.path.name if base.path else base.name]
     commands = [["report", *shared, *_options(unusual), "-o", "report.html"]]
     if all(len(group.runs) > 1 for group in study.groups):
         compared = {name: value for name, value in unusual.items() if name == "scores" or name in tests}
         commands.insert(0, ["compare", *shared, *_options(compared)])
     return [shlex.join(["harness", *words]) for words in commands]
+
+
+def _word(run: RunResult) -> str:
+    """What names a run, or a group of runs, by the names of their folders."""
+    if run.path:
+        return run.path.name
+    return f"{run.name}={','.join(folder.rpartition('/')[2] for folder in run.manifest['runs'])}"
 
 
 def _options(chosen: Mapping[str, Any]) -> list[str]:
@@ -259,26 +270,41 @@ def _options(chosen: Mapping[str, Any]) -> list[str]:
 
 def aligned_rows(
     group: Group, opening: examples.Opening, n: int, progress: Progress
-) -> tuple[dict[str, Any], str, str]:
-    """({run: {row: matches}} by their places in the page, the title of the metric that matched, why there are none)."""
-    metrics = [
-        next((statistics.metric for statistics in run.statistics.values() if statistics.metric.aligns), None)
-        for run in group.runs
-    ]
-    aligner = next((metric for metric in metrics if metric), None)
-    if aligner is None and any(type(rows.metric).aligns for run in group.runs for rows in run.statistics.values()):
-        return {}, "", "The model that matches words is one that a run folder names; --trust loads it."
-    if aligner is None:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """(of each metric that matched words {run: {row: matches}} by their places in the page, each one's title with why
+    there are none, why no metric did)."""
+    statistics = [(name, rows.metric) for run in group.runs for name, rows in run.statistics.items()]
+    names = list(dict.fromkeys(name for name, metric in statistics if metric.aligns))
+    if not names and any(type(metric).aligns for _, metric in statistics):
+        return [], [], "The model that matches words is one that a run folder names; --trust loads it."
+    if not names:
         reason = "No metric of these runs says which words it matched; harness score RUN 'metrics=[bertscore]' adds one"
-        return {}, "", f"{reason} that does."
+        return [], [], f"{reason} that does."
+    matched, aligners = [], []
+    for name in names:
+        matches, title, missing = _matches(group, opening, (name, n), progress)
+        matched.append(matches)
+        moves = any("moves" in row for rows in matches.values() for row in rows.values())
+        aligners.append({"title": title, "moves": moves, "unaligned": missing})
+    return matched, aligners, ""
+
+
+def _matches(
+    group: Group, opening: examples.Opening, chosen: tuple[str, int], progress: Progress
+) -> tuple[dict[str, Any], str, str]:
+    """Of a metric by name, and of so many wins and losses: ({run: {row: matches}}, its title, why there are none)."""
+    name, n = chosen
+    stored = [run.statistics[name].metric if name in run.statistics else None for run in group.runs]
+    metrics = [metric if metric and metric.aligns else None for metric in stored]
+    aligner = next(metric for metric in metrics if metric)
     headline = aligner.score_names[0]
     title = aligner.title_of(headline)
     if n == 0:
         return {}, title, "The report was made with --alignments 0."
     kept = opening.kept
-    by = [name for name in dict.fromkeys((opening.score, headline)) if name]
-    values = {name: [column[kept] for column in examples.columns(group, name)] for name in by}
-    rows = sorted({i for name in by for i in page_rows.extremes(values[name], opening.pair, n)})
+    by = [score for score in dict.fromkeys((opening.score, headline)) if score]
+    values = {score: [column[kept] for column in examples.columns(group, score)] for score in by}
+    rows = sorted({i for score in by for i in page_rows.extremes(values[score], opening.pair, n)})
     matches: dict[str, Any] = {}
     with progress("aligning", len(rows) * len(group.runs)) as step:
         for r, (run, metric) in enumerate(zip(group.runs, metrics, strict=True)):
@@ -302,6 +328,7 @@ def _aligned(run: RunResult, metric: Metric, kept: examples.Rows, rows: Sequence
     if store.exists():
         metric.arrays = ArrayStore(store)
     fitted = metric.fit(run.table.column("references").to_pylist())
+    fitted = fitted.fit_outputs(run.table.column("output").drop_null().to_pylist())
     alignments = fitted.align(outputs, references) or []
     return {
         str(i): aligned.compact(alignment, output, texts[alignment.reference])

@@ -39,7 +39,7 @@ def grouped(runs: Sequence[RunResult], base: RunResult | None = None) -> list[Gr
         first = distinct[members[0]]
         dataset = first.dataset if datasets.count(first.dataset) == 1 else f"{first.dataset} ({key[:8]})"
         order = first.columns("id", "repeat") if len(members) > 1 else None
-        ready = tuple(replace(_in_order(named[i], first, order), dataset=dataset) for i in members)
+        ready = tuple(replace(in_order(named[i], first, order), dataset=dataset) for i in members)
         against = base is not None and len(members) > 1 and _baseline_of([distinct[i] for i in members], base)
         groups.append(Group(dataset, ready, None if against is False else ready[against]))
     return groups
@@ -56,7 +56,7 @@ def pairs_of(group: Group, baseline: RunResult | None = None) -> list[Pair]:
     views: dict[tuple[int, tuple[str, ...]], RunResult] = {}  # of hundreds of runs there are tens of thousands of pairs
     pairs = []
     for a, b in chosen:
-        common = tuple(_common(a, b, references))
+        common = tuple(common_metrics(a, b, references))
         for run in (a, b):
             if (id(run), common) not in views:
                 views[id(run), common] = _with(run, common)
@@ -100,8 +100,26 @@ def _untested(runs: Sequence[RunResult]) -> str:
     )
 
 
+def ended_early(run: RunResult) -> bool:
+    """Whether it ended because of what it had seen, so that tests of its examples would raise too many alarms."""
+    return run.stopped is not None and run.stopped["examples"] < run.stopped["of"]
+
+
+def check_ended(runs: Sequence[RunResult]) -> None:
+    """Refuses runs whose examples were chosen by what they showed."""
+    for run in runs:
+        if run.stopped and ended_early(run):
+            raise HarnessError(
+                f"{run.name} ended after {run.stopped['examples']:,} of {run.stopped['of']:,} examples, once its "
+                "answer was known; a test of these would find differences where there are none; expected runs of all "
+                "examples (without stop.score), or stop.baseline=RUN, which tests as it goes"
+            )
+
+
 def can_be_tested(group: Group) -> bool:
-    """Whether no two of its runs lack a common metric because what scores their rows is not trusted."""
+    """Whether no run ended early and no two lack a common metric because what scores their rows is not trusted."""
+    if any(ended_early(run) for run in group.runs):
+        return False
     pairs = [(a, b) for i, a in enumerate(group.runs) for b in group.runs[i + 1 :]]
     return not any((a.untested or b.untested) and not a.statistics.keys() & b.statistics.keys() for a, b in pairs)
 
@@ -172,7 +190,7 @@ def _baseline_of(runs: Sequence[RunResult], base: RunResult) -> int:
     )
 
 
-def _in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) -> RunResult:
+def in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) -> RunResult:
     """The run with its examples in the order of the first one's, by id; `wanted_rows`: ids and repeats of the first."""
     if run is first or wanted_rows is None:
         return run
@@ -182,12 +200,13 @@ def _in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) ->
     ids, wanted = (list(zip(*of.to_pydict().values(), strict=True)) for of in (rows, wanted_rows))
     if ids == wanted:
         return run
-    if set(ids) != set(wanted):
-        _common(first, run, {})  # another definition is the better reason
-        own, other = (f"{1 + max(repeat for _, repeat in rows)} outputs an example" for rows in (ids, wanted))
-        raise HarnessError(f"{run.name} has {own}, {first.name} {other}; expected the same number of repeats")
-    place = {key: i for i, key in enumerate(ids)}
-    order = [place[key] for key in wanted]
+    example = {id_: i for i, id_ in enumerate(dict.fromkeys(id_ for id_, _ in wanted))}
+    if ids_differ := {id_ for id_, _ in ids} ^ example.keys():
+        raise HarnessError(
+            f"{run.name} and {first.name} do not have the same ids ({files.some(sorted(ids_differ))}); "
+            "expected runs on the same data"
+        )
+    order = sorted(range(len(ids)), key=lambda i: (example[ids[i][0]], ids[i][1]))
     places = arrow.numbers(np.array(order, np.int64))
     statistics = {name: part.taken(order) for name, part in run.statistics.items()}
     return replace(run, load=lambda: run.table.take(places), statistics=statistics)
@@ -221,7 +240,7 @@ def _with(run: RunResult, metrics: Sequence[str]) -> RunResult:
     return replace(run, statistics={name: run.statistics[name] for name in metrics})
 
 
-def _common(a: RunResult, b: RunResult, references: dict[int, str]) -> list[str]:
+def common_metrics(a: RunResult, b: RunResult, references: dict[int, str]) -> list[str]:
     """The metrics that both runs have, if they are of the same definition; `references`: the hashes known so far."""
     for option, own, other in (("dataset.cluster", a.cluster, b.cluster), ("stats.strata", a.strata, b.strata)):
         if own != other:

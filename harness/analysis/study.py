@@ -11,10 +11,13 @@ from harness.analysis import sweeps
 from harness.analysis.leaders import average_leaders, leaders_of
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, can_be_tested, check_scores, grouped, pairs_of, tested
-from harness.inputs.choices import METHODS
+from harness.analysis.questions import asked, even
+from harness.analysis.slices import by_slices
+from harness.inputs.choices import METHOD, METHODS
 from harness.report.terminal.progress import silent
 from harness.stats import comparison, intervals
 from harness.stats.design import Design
+from harness.stats.of_k import is_of_k
 from harness.stats.options import ComparisonOptions, Options
 from harness.types import Comparisons, Group, HarnessError, Progress, RunResult, Score, Study
 
@@ -38,8 +41,12 @@ def study(
     loaded, base = loaded_runs([runs] if isinstance(runs, Run) else runs, baseline)
     if not loaded:
         raise HarnessError("no run given; expected at least 1")
-    ready = {id(run): _at_level(run, options) for run in (*loaded, *([base] if base else []))}
+    members = list({id(run): run for run in (*loaded, *([base] if base else []))}.values())
+    ready = {id(run): _at_level(run, options) for run in members}
+    if tests:
+        ready = dict(zip(ready, asked(list(ready.values()), options.question), strict=True))
     groups = grouped([ready[id(run)] for run in loaded], None if base is None else ready[id(base)])
+    groups = by_slices(groups, options)
     several = [group for group in groups if tests and len(group.runs) > 1 and can_be_tested(group)]
     if several:
         options = replace(options, scores=tested(several, options.scores))
@@ -50,7 +57,7 @@ def study(
     with progress("resampling", options.resamples * sum(map(len, families))) as step:
         rows = [comparison.compare(pairs, options, step.advance) if pairs else Comparisons() for pairs in families]
     return Study(
-        groups=tuple(groups),
+        groups=tuple(even(group) for group in groups),
         labels=labels(groups),
         comparisons=rows[0],
         against=rows[1] if base is not None else Comparisons(),
@@ -76,8 +83,8 @@ def _at_level(run: RunResult, options: ComparisonOptions) -> RunResult:
     level, resamples, seed = options.level, options.resamples, options.seed
     if all(score.level == level and score.resamples for score in run.scores.values()):
         return run
-    methods = dict.fromkeys(score.method for score in run.scores.values() if score.method in METHODS)
-    method = next(iter(methods), "percentile")
+    method = (run.manifest.get("config", {}).get("stats") or {}).get("method") if run.manifest else None
+    method = method if method in METHODS else METHOD
     statistics, chosen = list(run.statistics.values()), Options(resamples, level, method, seed)
     made = intervals.scores(statistics, Design.of_run(run, seed), chosen) if statistics else {}
     scores = {name: made.get(name) or _without_interval(score, level) for name, score in run.scores.items()}
@@ -88,7 +95,8 @@ def _without_interval(score: Score, level: float) -> Score:
     """A score whose rows cannot be scored again here, so that an interval of another level cannot be had."""
     if score.level == level and score.resamples:
         return score
-    note = f"its interval is of level {score.level:g} and cannot be computed anew without its metric (--trust)"
+    why = "here: it is of all outputs of an example" if is_of_k(score.name) else "without its metric (--trust)"
+    note = f"its interval is of level {score.level:g} and cannot be computed anew {why}"
     return replace(score, low=None, high=None, level=level, note=note)
 
 

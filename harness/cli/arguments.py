@@ -4,16 +4,18 @@ needed."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, RESAMPLES, SEED, TESTS
+from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, QUESTIONS, RESAMPLES, SEED, TESTS
+from harness.types.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.analysis.trust import Trust
     from harness.stats.options import ComparisonOptions
     from harness.types import Progress, RunResult
 
-RUN = "a run folder, a run's name (the newest) or MLflow run id"
+RUN = "a run folder, a run's name (the newest) or MLflow run id; NAME=GLOB: all runs that fit, as seeds of one system"
 
 
 def resampling(command: argparse.ArgumentParser, scores: bool = True) -> None:
@@ -35,6 +37,33 @@ def testing(command: argparse.ArgumentParser) -> None:
         default=CORRECTION,
         help="correction of p-values over scores, systems and data sets (default: %(default)s)",
     )
+
+
+def by_slice(command: argparse.ArgumentParser) -> None:
+    """The option of commands that compare within slices of the data."""
+    command.add_argument(
+        "--by",
+        metavar="FIELD",
+        help="by the slices of a field of the data, an expression such as 'len(source) > 200', source_length, "
+        "reference_length, word_frequency or novelty; p-values are adjusted over all slices",
+    )
+
+
+def grouping(command: argparse.ArgumentParser, question: bool = True) -> None:
+    """Options of every command that takes seeds of a system as one."""
+    command.add_argument(
+        "--group-by",
+        metavar="PARAMETER",
+        help="runs that differ in this parameter of their config alone, such as system.seed, are seeds of one system "
+        "(default: as they were run with group_by; none: each by itself)",
+    )
+    if question:
+        command.add_argument(
+            "--question",
+            choices=QUESTIONS,
+            help="which of these outputs are better, or which system would be with new seeds (default: seeds where "
+            "every system has several)",
+        )
 
 
 def trusting(command: argparse.ArgumentParser) -> None:
@@ -67,9 +96,15 @@ def trust_of(options: argparse.Namespace) -> Trust:
 
 def loaded(options: argparse.Namespace) -> tuple[list[RunResult], RunResult | None]:
     """(the runs, the baseline) that a command names."""
+    from harness.analysis.groups import by_parameter
     from harness.analysis.loading import loaded_runs
 
-    return loaded_runs(options.runs, getattr(options, "baseline", None), trust_of(options))
+    chosen, baseline = getattr(options, "group_by", None), getattr(options, "baseline", None)
+    runs, base = loaded_runs(options.runs, None, trust_of(options))
+    runs = by_parameter(runs, chosen)
+    if baseline is None:
+        return runs, base
+    return loaded_runs(runs, baseline, trust_of(options))
 
 
 def as_json(command: argparse.ArgumentParser) -> None:
@@ -85,6 +120,20 @@ def comparison_options(options: argparse.Namespace) -> ComparisonOptions:
     names = {field.name for field in fields(ComparisonOptions)} & vars(options).keys()
     scores = None if options.score is None else tuple(options.score)
     return ComparisonOptions(**{name: getattr(options, name) for name in names}, scores=scores)
+
+
+def margins(given: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """(score, margin) of each `SCORE=X`."""
+    pairs = []
+    for text in given:
+        score, _, number = text.partition("=")
+        try:
+            pairs.append((score.strip(), float(number)))
+        except ValueError:
+            raise HarnessError(
+                f"--margin {text}: {number!r} is no number; expected SCORE=X, such as bleu=0.5"
+            ) from None
+    return tuple(pairs)
 
 
 def progress(options: argparse.Namespace) -> Progress:

@@ -27,7 +27,10 @@ EPILOG = """examples
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
   harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
   harness power dev-sysA dev-sysB --score bleu --difference 0.5 how many examples it takes to tell them apart
+  harness compare 'ours=runs/ours-seed*' 'base=runs/base-seed*' training seeds of two systems, as one run each
+  harness variance 'ours=runs/ours-seed*'                       where the noise comes from, and what to buy against it
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
+  harness meta dev-sysA dev-sysB dev-sysC --human human.jsonl   which metric agrees with people, and how well
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness sync                                                  log to MLflow what runs could not log
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
@@ -98,7 +101,22 @@ def _joined(arguments: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     from harness import __version__
-    from harness.cli.commands import best, cache, compare, merge, plot, power, report, runs, score, sync, table, ui
+    from harness.cli.commands import (
+        best,
+        cache,
+        compare,
+        merge,
+        meta,
+        plot,
+        power,
+        report,
+        runs,
+        score,
+        sync,
+        table,
+        ui,
+        variance,
+    )
 
     parser = _Parser(
         prog="harness",
@@ -112,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
     # each says its options
-    for command in (score, merge, runs, compare, table, plot, report, power, best, cache, sync, ui):
+    for command in (score, merge, runs, compare, table, plot, report, power, variance, best, meta, cache, sync, ui):
         command.add(commands)
     return parser
 

@@ -23,16 +23,22 @@ class Asked(KeyboardInterrupt):
         self.number = number
 
 
+_heard: list[Asked] = []
+"""The signals of this command."""
+
+
 def exit_code(error: KeyboardInterrupt) -> int:
-    """As shells have it: 130 after Ctrl-C, 143 after SIGTERM."""
-    return 128 + int(error.number if isinstance(error, Asked) else signal.SIGINT)
+    """As shells have it: 130 after Ctrl-C, 143 after SIGTERM. Compiled code that is interrupted may forget which."""
+    known = error if isinstance(error, Asked) else _heard[0] if _heard else None
+    return 128 + int(known.number if known is not None else signal.SIGINT)
 
 
 @contextmanager
 def heeded() -> Iterator[list[Asked]]:
     """Each of the signals raises `Asked` in the main thread, once, and is then in the list. One that is ignored, as by
     nohup, stays so."""
-    heard: list[Asked] = []
+    heard = _heard
+    heard.clear()
     if threading.current_thread() is not threading.main_thread():
         yield heard
         return

@@ -9,14 +9,15 @@ together: `dataset.columns.source=article 'dataset.columns.references=[summary1,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from harness.inputs import files
+from harness.inputs import files, remote
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import read_parts
+from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.rows import Columns, Reader
 from harness.types import Dataset, Example, Examples
 
@@ -35,13 +36,20 @@ class FileDataset(Dataset):
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters. `drop`: columns that are no part of the
         data, such as the answers in a file that holds both."""
-        self.path = Path(path)
-        self.name = name or self.path.stem
+        self._given = path
+        self.name = name or Path(remote.name_of(path) if remote.is_remote(path) else path).stem
         self.columns = columns
         self.cluster = cluster
         self.quoting = quoting
         self.drop = drop
+        self._index: RowIndex | None = None
         self.columns_of()  # says now what is wrong with them
+
+    @cached_property
+    def path(self) -> Path:
+        """On this machine."""
+        given = self._given
+        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
 
     def columns_of(self) -> Columns:
         """Where each field of an example comes from."""
@@ -52,10 +60,17 @@ class FileDataset(Dataset):
 
     def blocks(self) -> Iterator[Examples]:
         of_file = self.path, EXPECTED, self.quoting
-        blank = self.path.suffix.lower() in (".csv", ".tsv")
         self._check_dropped()
-        reader = Reader(partial(files.read_rows, *of_file), self.columns_of(), self.cluster, blank_is_absent=blank)
-        yield from examples_in_parts(read_parts(*of_file), reader)
+        reader = self._reader()
+        if not self.indexed:
+            yield from examples_in_parts(read_parts(*of_file), reader)
+            return
+        parts = read_parts(*of_file)
+        self._index = RowIndex(files.existing(self.path, EXPECTED), self._given)
+        for part in parts:
+            before = reader.number
+            yield from examples_in_parts([part], reader)
+            self._index.add(part, reader.number - before)
 
     def _check_dropped(self) -> None:
         """Refuses the name of a column that is not there: a misspelt one would show its answers to the system."""
@@ -66,3 +81,17 @@ class FileDataset(Dataset):
                 if name not in row:
                     raise files.missing_field(place, name, row, " (dataset.drop)")
             return
+
+    def _rows(self) -> Iterator[files.Row]:
+        return files.read_rows(self.path, EXPECTED, self.quoting)
+
+    def _reader(self) -> Reader:
+        blank = Path(self._given).suffix.lower() in (".csv", ".tsv")
+        return Reader(self._rows, self.columns_of(), self.cluster, blank_is_absent=blank)
+
+    def located(self, first: int, rows: int) -> Span | str:
+        return super().located(first, rows) if self._index is None else self._index.span(first, rows)
+
+    def read_located(self, place: Span) -> Examples:
+        examples = Examples.joined(list(examples_in_parts(place.parts(), self._reader())))
+        return examples[place.skip : place.skip + place.rows]

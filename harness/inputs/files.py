@@ -197,6 +197,12 @@ def without_mark(path: Path, start: bytes) -> bytes:
     return start.removeprefix(b"\xef\xbb\xbf")
 
 
+def mark_size(path: Path) -> int:
+    """Bytes of the byte order mark that a file begins with."""
+    with open(path, "rb") as handle:
+        return 3 if handle.read(3) == b"\xef\xbb\xbf" else 0
+
+
 def line_text(path: Path, number: int, raw: bytes) -> str:
     """The text of a line, without its end."""
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")

@@ -1,5 +1,4 @@
-"""SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012), of many texts at once. Imported where it is used only, since
-it loads Numba."""
+"""SipHash-2-4 with 128 bits (Aumasson and Bernstein 2012), of many texts at once."""
 
 from __future__ import annotations
 

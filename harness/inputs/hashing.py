@@ -22,7 +22,6 @@ True
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import isfinite
@@ -32,20 +31,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import files
+from harness.inputs.hash_kernels import siphash
 from harness.types import ABSENT, PASSAGES, Contexts, Examples, TextLists, Texts
 
 Hashes = NDArray[np.uint64]
 """(n, 2): 128 bits for each row, zeros where there is no value."""
-TEXT, OTHER, LIST, ITEM, ROW = "text", "json", "list", "item", "row"
+TEXT, OTHER, NUMBER, LIST, ITEM, ROW = "text", "json", "number", "list", "item", "row"
 """Kinds of what is hashed: a number and a text that looks like it differ."""
-FEW, SHORT = 2**22, 2**13
-"""Bytes of all texts so far and of the longest, up to which NumPy is done before Numba is loaded."""
 WRITTEN: dict[type, Callable[[Any], str]] = {int: str, float: lambda x: repr(x) if isfinite(x) else files.canonical(x)}
 """Values that are written as JSON writes them, without asking it."""
 
 
 def hashed(texts: Texts, name: str, kind: str = TEXT) -> Hashes:
     """Of a column of texts."""
+    if len(texts) and texts.array.null_count == len(texts):
+        return np.zeros((len(texts), 2), np.uint64)
     data, offsets = texts.utf8
     hashes = _siphash(data, offsets, kind, name)
     if texts.array.null_count:
@@ -78,12 +78,10 @@ def hashed_contexts(contexts: Contexts | None, name: str) -> Hashes | None:
     """Of a column of lists of contexts, zeros where there is no list; None where there is no column."""
     if contexts is None:
         return None
-    scores = [None if value != value else repr(value) for value in contexts.scores.tolist()]
-    items = hashed_rows(
-        hashed(contexts.ids, f"{name}.id"),
-        hashed(contexts.texts, f"{name}.text"),
-        hashed(Texts.of(scores), f"{name}.score", OTHER),
-    )
+    numbers = np.ascontiguousarray(contexts.scores + 0.0)  # no number is -0.0
+    scores = _siphash(numbers.view(np.uint8), np.arange(len(numbers) + 1) * 8, NUMBER, f"{name}.score")
+    scores[np.isnan(numbers)] = 0
+    items = hashed_rows(hashed(contexts.ids, f"{name}.id"), hashed(contexts.texts, f"{name}.text"), scores)
     lists = _siphash(items.reshape(-1).view(np.uint8), contexts.starts * 16, LIST, name)
     return lists * contexts.given[:, None]
 
@@ -154,66 +152,8 @@ def _nulls(column: Texts, name: str) -> Hashes:
 
 def _siphash(data: NDArray[np.uint8], offsets: NDArray[np.int64], kind: str, name: str) -> Hashes:
     hashes = np.zeros((len(offsets) - 1, 2), np.uint64)
-    _WITHOUT_NUMBA.add(int(offsets[-1] - offsets[0]))
-    if "numba" in sys.modules or _WITHOUT_NUMBA.bytes > FEW or np.diff(offsets).max(initial=0) > SHORT:
-        from harness.inputs import hash_kernels
-
-        hash_kernels.siphash(data, offsets, *_key(kind, name), hashes)
-    else:
-        siphash_arrays(data, offsets, *_key(kind, name), hashes)
+    siphash(data, offsets, *_key(kind, name), hashes)
     return hashes
-
-
-class _Counted:
-    """Bytes that were hashed in this process so far."""
-
-    bytes = 0
-
-    def add(self, number: int) -> None:
-        self.bytes += number
-
-
-_WITHOUT_NUMBA = _Counted()
-
-
-def siphash_arrays(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], low: np.uint64, high: np.uint64, hashes: Hashes
-) -> None:
-    """What `hash_kernels.siphash` does, a word of all texts at a time."""
-    sizes = np.diff(offsets)
-    padded = np.append(data, np.zeros(8, np.uint8))
-    v = np.empty((4, len(sizes)), np.uint64)
-    v[0], v[1] = low ^ np.uint64(0x736F6D6570736575), high ^ np.uint64(0x646F72616E646F6D) ^ np.uint64(0xEE)
-    v[2], v[3] = low ^ np.uint64(0x6C7967656E657261), high ^ np.uint64(0x7465646279746573)
-    for word in range(int(sizes.max(initial=-8)) // 8 + 1):
-        rows = np.flatnonzero(sizes // 8 >= word)
-        part = padded[(offsets[rows] + 8 * word)[:, None] + np.arange(8)]
-        left = sizes[rows] - 8 * word
-        part[np.arange(8) >= left[:, None]] = 0
-        message = part.view("<u8")[:, 0] | np.where(left < 8, sizes[rows].astype(np.uint64) << np.uint64(56), 0)
-        some = v[:, rows]
-        some[3] ^= message
-        _rounds(some, 2)
-        some[0] ^= message
-        v[:, rows] = some
-    v[2] ^= np.uint64(0xEE)
-    for half, mark in enumerate((0, 0xDD)):
-        v[1] ^= np.uint64(mark)
-        _rounds(v, 4)
-        hashes[:, half] = v[0] ^ v[1] ^ v[2] ^ v[3]
-
-
-def _rounds(v: NDArray[np.uint64], number: int) -> None:
-    for _ in range(number):
-        for a, b, turn in ((0, 1, 13), (2, 3, 16), (0, 3, 21), (2, 1, 17)):
-            v[a] += v[b]
-            v[b] = _turned(v[b], turn) ^ v[a]
-            if turn in (13, 17):
-                v[a] = _turned(v[a], 32)
-
-
-def _turned(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    return np.asarray((words << np.uint64(bits)) | (words >> np.uint64(64 - bits)))
 
 
 @cache

@@ -28,8 +28,8 @@ MOST_VALUES = 2**24
 """Of lists in one row group, where they take less than a byte for a hundred of them: one row may hold them all."""
 
 
-def batches_of(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(how many rows were before, the next rows as columns)."""
+def batches_of(path: Path, groups: range | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(how many rows were before, the next rows as columns) of the file, or of some of its row groups."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -42,7 +42,7 @@ def batches_of(path: Path) -> Iterator[tuple[int, pa.RecordBatch]]:
         twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
         if twice:
             raise HarnessError(f"{path} has the column {twice[0]!r} twice; expected each name once")
-        for group in range(file.metadata.num_row_groups):
+        for group in range(file.metadata.num_row_groups) if groups is None else groups:
             try:
                 size = _rows_at_once(path, file, group)
                 for batch in file.iter_batches(size, [group]):

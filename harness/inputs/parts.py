@@ -47,6 +47,8 @@ class Part:
     """By field, all of the same length; None where the rows have to be read one by one."""
     rows: Callable[[], Iterable[files.Row]]
     """The same rows, with their places."""
+    place: tuple[int, bytes] | None = None
+    """Of lines: where in the file they begin, and their bytes."""
 
 
 def read_parts(path: str | Path, expected: str, quoting: bool = True) -> Iterator[Part]:
@@ -100,10 +102,15 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]] | None
 
 
 def _jsonl(path: Path) -> Iterator[Part]:
-    number = 1
+    number, offset = 1, files.mark_size(path)
     for piece in pieces(path):
-        yield Part(_parsed(piece), partial(_json_lines, path, piece, number))
-        number += newlines(piece)
+        yield Part(_parsed(piece), partial(_json_lines, path, piece, number), (offset, piece))
+        number, offset = number + newlines(piece), offset + len(piece)
+
+
+def json_part(path: Path, piece: bytes) -> Part:
+    """Of lines that were read from somewhere in the file."""
+    return Part(_parsed(piece), partial(_json_lines, path, piece, 1))
 
 
 def newlines(piece: bytes) -> int:

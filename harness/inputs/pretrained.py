@@ -20,7 +20,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs import model_files
+from harness.inputs.cores import heeded_by
 from harness.inputs.files import digest, some
 from harness.inputs.model_files import arguments, on_disk, package_folder
 from harness.types import HarnessError, check_choice
@@ -42,11 +43,18 @@ PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     )
 }
+NAMED = ("revision", "pickle", "trust_remote_code")
+"""Options that make a model another one than its package has."""
 DEPTHS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "encoder_layers")
 """How configs call the number of layers."""
 PICKLE = "pytorch_model.bin"
 """The only name of pickled weights that transformers looks for."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def packaged(options: Mapping[str, Any]) -> bool:
+    """Whether a metric's options name a model that comes inside a package, whose weights are checked."""
+    return options.get("model", MINILM) in PACKAGED and not any(options.get(option) for option in NAMED)
 
 
 @dataclass(frozen=True)
@@ -264,6 +272,7 @@ class Pretrained:
             import torch
             import transformers
 
+            heeded_by(torch)
             if "gguf_file" not in options and not self.any_weights:
                 options = {**options, "use_safetensors": self.pickle is None}
             options = {**options, "dtype": getattr(torch, self.dtype), "output_loading_info": True}

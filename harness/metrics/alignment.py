@@ -1,6 +1,7 @@
-"""Which tokens BERTScore matched, in a form that people can read.
+"""Which tokens BERTScore matched and MoverScore moved, in a form that people can read.
 
-Special tokens stay in: they weigh nothing, but as in bert-score a token may find its best match in one of them.
+Special tokens stay in: BERTScore gives them no weight, but as in bert-score a token may find its best match in one of
+them.
 
 >>> pieces(" the  dog", [(0, 3), (3, 8), (0, 0)], 1)  # of the text without its leading space
 ([(1, 4), (6, 9), (0, 0)], ['the', 'dog', None])
@@ -43,6 +44,30 @@ def aligned(
         reference_similarity=tuple(similar.max(0).astype(np.float64).tolist()),
         reference_weights=tuple((weights[1] / weights[1].sum()).tolist()),
     )
+
+
+def moved(
+    pretrained: Pretrained,
+    texts: tuple[str, str],
+    encoded: tuple[Encoded, Encoded],
+    shares: Array,
+    similar: Array,
+    reference: int,
+) -> Alignment:
+    """What `shares` of all weight, (output tokens, reference tokens), were moved between an output and a reference, and
+    how similar the tokens are, likewise."""
+    (ours, mine), (theirs, other) = (_readable(pretrained, *pair) for pair in zip(texts, encoded, strict=True))
+    halves = [_half(shares, similar), _half(shares.T, similar.T)]
+    moves = [(i, j, float(shares[i, j]), float(similar[i, j])) for i, j in np.argwhere(shares > 0).tolist()]
+    return Alignment(reference, ours, mine, *halves[0], theirs, other, *halves[1], tuple(moves))
+
+
+def _half(shares: Array, similar: Array) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
+    """(where most of each token goes, how similar what it goes to is, its weight), of one side."""
+    weights = shares.sum(1)
+    matches = np.where(weights > 0, shares.argmax(1) if shares.size else -1, -1)
+    means = np.divide((shares * similar).sum(1), weights, out=np.zeros_like(weights), where=weights > 0)
+    return tuple(matches.tolist()), tuple(means.tolist()), tuple((weights / max(weights.sum(), 1e-300)).tolist())
 
 
 def _readable(pretrained: Pretrained, text: str, encoded: Encoded) -> tuple[tuple[str, ...], tuple[Span, ...]]:

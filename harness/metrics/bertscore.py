@@ -2,8 +2,9 @@
 
 Each output token is matched with the most similar reference token (precision), each reference token with the most
 similar output token (recall), by cosine of a transformer layer's vectors; F1 is their harmonic mean. The score of a run
-is the mean over examples. With several references the one of the highest F1 counts, as one coherent triple; the package
-takes the best precision, recall and F1 independently, which is the option `references=independent`.
+is the mean over examples. With several references the one of the highest F1 counts, as one coherent triple, or the mean
+of all (`references=average`); the package takes the best precision, recall and F1 independently, which is the option
+`references=independent`.
 
 The default encoder is all-MiniLM-L6-v2, whose weights come inside a Python package and are checked by hash; any other
 transformers encoder goes by folder or hub name.
@@ -30,14 +31,14 @@ from numpy.typing import NDArray
 
 from harness.inputs.files import digest
 from harness.inputs.model_files import package_folder
-from harness.inputs.pretrained import MINILM, PACKAGED, Pretrained
+from harness.inputs.pretrained import MINILM, Pretrained, packaged
 from harness.metrics.alignment import aligned
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.means import harmonic, means
-from harness.types import Alignment, Array, Batch, HarnessError, Metric, check_least
+from harness.types import Alignment, Array, Batch, HarnessError, Metric, check_choice, check_least
 
 log = logging.getLogger(__name__)
-REFERENCES = {"best": "best-f", "independent": "independent-max"}
+REFERENCES = {"best": "best-f", "average": "average", "independent": "independent-max"}
 PARTS = ("", ".precision", ".recall")
 CHUNK_TOKENS = 100_000
 """Vectors of so many tokens are held in memory at a time."""
@@ -47,7 +48,7 @@ class BertScore(Metric):
     name = "bertscore"
     title = "BERTScore"
     aligns = True
-    version = 2
+    version = 3
     reads = ("outputs", "references")
     averaged = True
     windowed = False
@@ -74,8 +75,7 @@ class BertScore(Metric):
     ) -> None:
         """`layer`: None is bert-score's choice for the model, or three quarters of the depth. `rescale`: a language of
         bert-score's baselines, or a file of your own."""
-        if references not in REFERENCES:
-            raise HarnessError(f"metrics.bertscore.references={references}; expected {' or '.join(REFERENCES)}")
+        check_choice("metrics.bertscore.references", references, REFERENCES)
         for option, value in (("batch_tokens", batch_tokens), ("max_length", max_length)):
             check_least(f"metrics.bertscore.{option}", value)
         self.layer, self.all_layers, self.idf, self.rescale = layer, all_layers, idf, rescale
@@ -108,8 +108,7 @@ class BertScore(Metric):
         metric.all_layers = bool(kept.get("all_layers"))
         if metric.all_layers:
             metric._name_layers(len(columns) // len(PARTS) - 1)  # the columns beside the layers': one triple and two
-        named = [options.get(option) for option in ("revision", "pickle", "trust_remote_code")]
-        metric.aligns = options.get("model", MINILM) in PACKAGED and not any(named)
+        metric.aligns = packaged(options)
         return metric
 
     # ------------------------------------------------------------ identity, without torch
@@ -187,8 +186,15 @@ class BertScore(Metric):
         if not self.idf:
             return self
         fitted = copy(self)
-        fitted._weights = Idf(self._encoder, list(chain.from_iterable(references)))
+        texts = list(chain.from_iterable(references))
+        fitted._weights = Idf(self._encoder, texts)
         fitted.context = fitted._weights.key
+        if not any(fitted._weights.known.values()):
+            log.warning(
+                "bertscore: idf is fitted to %d reference%s, and every token is in %s, so that all weigh 0 and nothing "
+                "can be scored; expected more references that differ, or metrics.bertscore.idf=false",
+                len(texts), "" if len(texts) == 1 else "s", "it" if len(texts) == 1 else "all of them",
+            )  # fmt: skip
         return fitted
 
     def in_windows(self) -> BertScore:
@@ -216,10 +222,17 @@ class BertScore(Metric):
                 rows[i, -2] = max(match[-1] for match in matches)
                 cut += int(rows[i, -2])
             self.advance(len(chunk))
+        unknown = np.isnan(rows[:, 0])
+        rows[unknown] = np.nan
         if cut and not self.windowed:
             log.warning(
                 "bertscore: %d of %d examples are longer than %d tokens and were cut; in examples.parquet their "
                 "bertscore.truncated is 1", cut, len(outputs), self._encoder.max_length,
+            )  # fmt: skip
+        if unknown.any():
+            log.warning(
+                "bertscore: %d of %d examples have no score, since no token of the output, or none of the reference, "
+                "has any weight (the idf of a token that every reference has is 0)", unknown.sum(), len(outputs),
             )  # fmt: skip
         return rows
 
@@ -242,11 +255,11 @@ class BertScore(Metric):
 
     def _match(self, output: Encoded, reference: Encoded) -> Array:
         """(layers, 3): F1, precision and recall, the chosen layer first; 0 where a text has no tokens, as in
-        bert-score."""
+        bert-score, NaN where those it has weigh nothing."""
         ours, theirs = self._token_weights(output), self._token_weights(reference)
         layers = 1 if not self.all_layers else self._depth + 2
         if not ours.any() or not theirs.any():
-            return np.zeros((layers, 3))
+            return np.full((layers, 3), 0.0 if _empty(output) or _empty(reference) else np.nan)
         similar = _similar(output, reference)
         precision = np.atleast_1d(similar.max(-1).astype(np.float64) @ (ours / ours.sum()))
         recall = np.atleast_1d(similar.max(-2).astype(np.float64) @ (theirs / theirs.sum()))
@@ -257,15 +270,17 @@ class BertScore(Metric):
         return (~text.special).astype(np.float64) if self._weights is None else self._weights.of(text)
 
     def _chosen(self, triples: Array) -> Array:
-        """(layers, 3) of the references (refs, layers, 3), rescaled."""
-        best: Array = triples.max(0)
+        """(layers, 3) of the references (refs, layers, 3), rescaled; of those with a score, where there are any."""
+        scored = ~np.isnan(triples[:, 0, 0])
+        triples = triples[scored] if scored.any() else triples
+        combined: Array = triples.mean(0) if self.references == "average" else triples.max(0)
         if self.references == "best":
-            best = triples[triples[:, :, 0].argmax(0), np.arange(triples.shape[1])]
+            combined = triples[triples[:, :, 0].argmax(0), np.arange(triples.shape[1])]
         if self._baseline is None:
-            return best
+            return combined
         layers = [self._layer, *range(self._depth + 1)] if self.all_layers else [self._layer]
         baseline: Array = self._baseline[layers][:, [2, 0, 1]]
-        rescaled: Array = (best - baseline) / (1 - baseline)
+        rescaled: Array = (combined - baseline) / (1 - baseline)
         return rescaled
 
     def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None]:
@@ -276,7 +291,8 @@ class BertScore(Metric):
             pairs = [(outputs[i], reference) for i in chunk for reference in references[i]]
             matched = self._matched(list(dict.fromkeys(pairs)))
             best = {
-                i: int(np.argmax([matched[outputs[i], reference][0] for reference in references[i]])) for i in chunk
+                i: int(np.argmax([np.nan_to_num(matched[outputs[i], text][0], nan=-2) for text in references[i]]))
+                for i in chunk
             }
             texts = {i: (outputs[i], references[i][best[i]]) for i in chunk}
             encoded = self._encoder.encode([text for pair in texts.values() for text in pair], self.arrays)
@@ -290,6 +306,11 @@ class BertScore(Metric):
 
     def score(self, sums: Array) -> Array:
         return means(sums)
+
+
+def _empty(text: Encoded) -> bool:
+    """Whether there is nothing but what marks beginning and end."""
+    return bool(text.special.all()) or len(text.ids) == 1
 
 
 def _similar(output: Encoded, reference: Encoded) -> NDArray[np.float32]:

@@ -31,6 +31,7 @@ class Bleu(Metric):
     name = "bleu"
     title = "BLEU"
     digits = 2
+    bounds = (0.0, 100.0)
     reads = ("outputs", "references")
     threads = True
     counts = ("bleu.sys_len", "bleu.ref_len")

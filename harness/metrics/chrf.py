@@ -31,6 +31,7 @@ class Chrf(Metric):
     name = "chrf"
     title = "chrF"
     digits = 2
+    bounds = (0.0, 100.0)
     reads = ("outputs", "references")
     threads = True
     plain = ("char_order", "word_order", "beta", "lowercase", "whitespace", "eps_smoothing")

@@ -1,8 +1,7 @@
 """Columns of text: in chunks over all cores, from text to token ids to counts.
 
-The compiled work is in `kernels`, which is imported on first use only: it costs what importing Numba costs. Nothing
-here depends on the number of cores or the size of a chunk, and no chunk knows of another, so that memory is bounded by
-the chunk and the rows.
+The compiled work is in `kernels`. Nothing here depends on the number of cores or the size of a chunk, and no chunk
+knows of another, so that memory is bounded by the chunk and the rows.
 
 >>> table = Table(np.array([SPACE if chr(c).isspace() else 0 for c in range(0x110000)], np.uint8))
 >>> tokens = tokenized(["a b a", "b c"], table)
@@ -12,7 +11,6 @@ the chunk and the rows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import arrow
+from harness.inputs.cores import cores
 from harness.types import Advance, Array, Batch, TextLists, Texts
 from harness.types.texts import starts_of
 
@@ -90,11 +89,6 @@ def rows(
         for done in pool.map(fill, parts):
             advance(done)
     return statistics
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _chunks(batch: Batch, characters: int) -> Iterator[tuple[int, int]]:
@@ -313,7 +307,7 @@ def overlap(
     wanted = np.diff(tokens.starts[first])
     most = int(wanted.max())
     table, scratch = np.empty(power(2 * most), np.int64), np.empty((7, most + 24), np.int64)
-    grams = np.empty(int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()), np.int64)
+    grams = np.empty((2, int((tokens.starts[outputs + 1] - tokens.starts[outputs] + wanted).max()) + 1), np.int64)
     values, words = np.zeros((0, 0)) if weights is None else weights, np.zeros(tokens.size + 1, np.int64)
     kernels.overlap(tokens.ids, tokens.starts, outputs, first, values, words, table, scratch, grams, matches, totals)
     return matches, totals

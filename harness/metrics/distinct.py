@@ -135,11 +135,12 @@ def _without_repeats(text: Integers, ngrams: NDArray[np.uint64], n: int) -> List
 
 def _different(present: NDArray[np.bool_], lists: Lists) -> Array:
     """(r,) how many different values the examples have that are present (r, n)."""
-    from harness.metrics.kernels.presence import present_values
+    from harness.metrics.kernels.presence import BITS, present_values
 
     starts, examples = lists.index
     counts = np.empty(len(present))
-    present_values(present, np.append(starts, len(examples)), examples, counts)
+    masks, sums = np.empty(present.shape[1], np.uint64), np.empty(BITS, np.int64)
+    present_values(present, np.append(starts, len(examples)), examples, masks, sums, counts)
     return counts
 
 

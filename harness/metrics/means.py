@@ -24,10 +24,10 @@ def means(sums: Array) -> Array:
         return sums[..., :-1] / sums[..., -1:]
 
 
-def harmonic(precision: Array, recall: Array) -> Array:
-    """F1, 0 where both are 0."""
-    total = precision + recall
-    return np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total != 0)
+def harmonic(precision: Array, recall: Array, beta: float = 1.0) -> Array:
+    """F1, or F-beta, where recall counts `beta` times as much as precision; 0 where both are 0."""
+    total = beta**2 * precision + recall
+    return np.divide((1 + beta**2) * precision * recall, total, out=np.zeros_like(total), where=total != 0)
 
 
 def by_parts(score: Callable[[Array], Array], rows: Array) -> Array:

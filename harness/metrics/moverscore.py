@@ -11,29 +11,31 @@ outputs of the run, as in the authors' code: **an example's score depends on the
 1 only where both sides weigh them alike. What has no counterpart to move to costs the largest distance of the pair, so
 an empty output is about as bad as can be; where neither side has any weight and the tokens differ, the row is missing.
 
->>> half, whole = np.array([0.5, 0.5]), np.array([0.6, 0.4])
->>> round(transport(half, whole, np.array([[0.0, 1.0], [1.0, 0.2]]), most=1.0), 6)  # 0.1 moves at 1, 0.4 at 0.2
-0.18
+>>> metric = MoverScore()
+>>> metric.score(np.array([1.2, 2.0])).tolist()
+[0.6]
 """
 
 from __future__ import annotations
 
 import logging
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.inputs.files import digest, read_lines
-from harness.inputs.pretrained import MINILM, Pretrained
+from harness.inputs.pretrained import MINILM, Pretrained, packaged
+from harness.metrics.alignment import moved
 from harness.metrics.encoder import Encoded, Encoder, Idf, chunks
 from harness.metrics.means import means
-from harness.types import Array, Batch, HarnessError, Metric, check_least
+from harness.metrics.transport import no_pot, plan, transport
+from harness.types import Alignment, Array, Batch, HarnessError, Metric, check_least
 
 log = logging.getLogger(__name__)
 
@@ -51,11 +53,14 @@ class Grams(NamedTuple):
     masses: Array
     """(n-grams,): they add up to about 1."""
     tokens: list[int]
+    places: list[int]
+    """Of these tokens in the text."""
 
 
 class MoverScore(Metric):
     name = "moverscore"
     title = "MoverScore"
+    aligns = True
     reads = ("outputs", "references")
     averaged = True
     windowed = False
@@ -96,6 +101,7 @@ class MoverScore(Metric):
                 raise HarnessError(f"metrics.moverscore.{option}={choice}; expected {' or '.join(choices)}")
         self.layers, self.n_gram, self.idf, self.compat = layers, n_gram, idf, compat
         self.at_once = self.fits = idf
+        self.aligns = n_gram == 1  # n-grams overlap, and cannot be marked in a text
         self.stop_words, self.remove_subwords, self.references = stop_words, remove_subwords, references
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.pretrained = Pretrained(
@@ -108,6 +114,15 @@ class MoverScore(Metric):
             trust_remote_code=trust_remote_code,
         )
         self._corpus: list[str] | None = None
+        self._outputs: list[str] | None = None
+
+    @classmethod
+    def stored(cls, options: Mapping[str, Any], columns: Sequence[str]) -> MoverScore:
+        """Words are matched by a model that comes inside a package and by no other, and not where a file says which to
+        leave out."""
+        metric = cls(**{option: value for option, value in options.items() if option in cls.plain})
+        metric.aligns = metric.aligns and packaged(options) and not options.get("stop_words")
+        return metric
 
     # ------------------------------------------------------------ identity, without torch
 
@@ -152,7 +167,7 @@ class MoverScore(Metric):
         try:
             pot = version("POT")
         except PackageNotFoundError:
-            raise _no_pot() from None
+            raise no_pot() from None
         return {**({"idfs": self.context} if self.context else {}), "pot": pot, **self.pretrained.versions()}
 
     def fit(self, references: Sequence[Sequence[str]]) -> MoverScore:
@@ -167,6 +182,14 @@ class MoverScore(Metric):
         fitted.context = digest(sorted(fitted._corpus))[:8]
         return fitted
 
+    def fit_outputs(self, outputs: Sequence[str]) -> MoverScore:
+        """With `idf`, keeps the outputs of the run."""
+        if not self.idf:
+            return self
+        fitted = copy(self)
+        fitted._outputs = list(outputs)
+        return fitted
+
     # ------------------------------------------------------------ rows
 
     def in_windows(self) -> MoverScore:
@@ -176,20 +199,27 @@ class MoverScore(Metric):
         whole.__dict__.pop("_encoder", None)
         return whole
 
+    def _weights(self, outputs: Sequence[str]) -> tuple[Idf | None, Idf | None]:
+        """Of the tokens of outputs, and of references."""
+        if not self.idf:
+            return None, None
+        own = outputs if self._outputs is None else self._outputs
+        return Idf(self._encoder, own), Idf(self._encoder, self._corpus or [])
+
     def statistics(self, batch: Batch) -> Array:
         encoder = self._encoder
         if self.idf and self._corpus is None:
             return self.fit(batch.references).statistics(batch)
         outputs, references = list(batch.outputs), list(batch.references)
-        ours, theirs = (Idf(encoder, texts) if self.idf else None for texts in (outputs, self._corpus or []))
+        ours, theirs = self._weights(outputs)
         rows = np.ones((len(outputs), len(self.columns)))
         cut = 0
         for chunk in chunks(outputs, references, CHUNK_TOKENS):
             encoded = encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
             for i in chunk:
                 output, refs = encoded[outputs[i]], [encoded[reference] for reference in references[i]]
-                moved = self._grams(output, ours)
-                each = [self._score(self._grams(reference, theirs), moved) for reference in refs]
+                own = self._grams(output, ours)
+                each = [self._score(self._grams(reference, theirs), own) for reference in refs]
                 rows[i, 0] = np.max(each) if self.references == "best" else np.mean(each)
                 rows[i, 1:-1] = longer = output.cut or any(reference.cut for reference in refs)
                 cut += longer
@@ -227,7 +257,7 @@ class MoverScore(Metric):
         little = COMPAT[self.compat][1]
         means = sums / (masses + little)[:, None]
         units = means / (np.linalg.norm(means, axis=1, keepdims=True) + 1e-6)
-        return Grams(units, masses / (masses.sum() + little), own)
+        return Grams(units, masses / (masses.sum() + little), own, kept)
 
     def _left_out(self, name: str) -> bool:
         """Punctuation, stop words and, by WordPiece's mark, all but the first part of a word."""
@@ -236,36 +266,49 @@ class MoverScore(Metric):
     def _score(self, reference: Grams, output: Grams) -> float:
         if not reference.masses.any() and not output.masses.any():
             return 1.0 if reference.tokens == output.tokens else float("nan")
+        between, most = self._distances(reference, output)
+        cost = transport(reference.masses, output.masses, between, most)
+        return 1 / (1 + cost) if self.compat == "moverscore_v2" else 1 - cost
+
+    def _distances(self, reference: Grams, output: Grams) -> tuple[Array, float]:
+        """(what it costs to move each n-gram of the reference to each of the output, the largest of the pair)."""
         units = np.concatenate([reference.units, output.units])
         squares = (units**2).sum(1)
         distances = np.maximum(squares[:, None] + squares - 2 * units @ units.T, 0.0)
         if self.compat == "moverscore_v2":
             distances = np.sqrt(distances)
-        between = distances[: len(reference.units), len(reference.units) :]
-        cost = transport(reference.masses, output.masses, between, most=float(distances.max()))
-        return 1 / (1 + cost) if self.compat == "moverscore_v2" else 1 - cost
+        return distances[: len(reference.units), len(reference.units) :], float(distances.max())
+
+    # ------------------------------------------------------------ which words were moved
+
+    def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None]:
+        """Of the reference of the highest score. With `idf`, these outputs are all of the run, unless `fit_outputs` was
+        told of more."""
+        if self.n_gram > 1:
+            raise HarnessError(
+                f"metrics.moverscore.n_gram={self.n_gram}: n-grams overlap, so that their moves cannot be shown in the "
+                "text; expected n_gram=1"
+            )
+        if self.idf and self._corpus is None:
+            return self.fit(references).align(outputs, references)
+        ours, theirs = self._weights(outputs)
+        alignments: list[Alignment | None] = [None] * len(outputs)
+        for chunk in chunks(outputs, references, CHUNK_TOKENS):
+            encoded = self._encoder.encode([text for i in chunk for text in (outputs[i], *references[i])], self.arrays)
+            for i in chunk:
+                output, refs = encoded[outputs[i]], [encoded[reference] for reference in references[i]]
+                own, others = self._grams(output, ours), [self._grams(reference, theirs) for reference in refs]
+                best = int(np.argmax([np.nan_to_num(self._score(other, own), nan=-np.inf) for other in others]))
+                if not own.masses.any() or not others[best].masses.any():
+                    continue
+                shares, similar = (np.zeros((len(output.ids), len(refs[best].ids))) for _ in range(2))
+                between, most = self._distances(others[best], own)
+                cells = np.ix_(own.places, others[best].places)
+                shares[cells] = plan(others[best].masses, own.masses, between, most).T
+                similar[cells] = own.units @ others[best].units.T
+                texts, both = (outputs[i], references[i][best]), (output, refs[best])
+                alignments[i] = moved(self.pretrained, texts, both, shares, similar, best)
+        return alignments
 
     def score(self, sums: Array) -> Array:
         return means(sums)
-
-
-def transport(a: Array, b: Array, costs: Array, most: float) -> float:
-    """The least cost of moving masses a (m,) onto b (n,) at costs (m, n) a unit.
-
-    What one side has more than the other costs `most` a unit, as in pyemd, which the authors use.
-    """
-    try:
-        import ot  # type: ignore[import-untyped]
-    except ImportError:
-        raise _no_pot() from None
-    spare = float(a.sum() - b.sum())
-    a, b = np.append(a, max(-spare, 0.0)), np.append(b, max(spare, 0.0))
-    nonzero = np.pad(costs, (0, 1), constant_values=most)[np.ix_(a > 0, b > 0)]
-    return float(ot.emd2(a[a > 0], b[b > 0], nonzero, numItermax=10**9, center_dual=False))  # to the end: exact
-
-
-def _no_pot() -> HarnessError:
-    return HarnessError(
-        "moverscore needs POT (Python Optimal Transport), and it is not installed; expected this package with its "
-        "extra (pip install '.[neural]' in a checkout), or metrics=lexical, which needs no model"
-    )

@@ -25,6 +25,7 @@ from itertools import chain
 import numpy as np
 
 from harness.inputs import arrow
+from harness.inputs.cores import cores
 from harness.inputs.files import digest
 from harness.metrics import columns
 from harness.metrics.columns import Chunk, Integers
@@ -38,6 +39,8 @@ class Nist(Metric):
     name = "nist"
     title = "NIST"
     digits = 2
+    bounds = (0.0, math.inf)
+    caution = "the weights are those of this data set, and a larger one scores higher: compare on the same data only"
     reads = ("outputs", "references")
     threads = True
     fits = True
@@ -150,7 +153,7 @@ class _Weights:
 
         parts: list[Integers] = [np.zeros(0, np.int32)]
         lengths: list[Integers] = [np.zeros(1, np.int64)]
-        with ThreadPoolExecutor(columns.cores()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             for words, ids, length in pool.map(tokens_of, range(0, len(texts), _CHUNK)):
                 numbers = [self.words.setdefault(word, len(self.words)) for word in words]
                 parts.append(np.array(numbers, np.int32)[ids])

@@ -6,6 +6,9 @@ compared between tokenizers. A text longer than the model can take is scored by 
 documentation: windows of `max_length` tokens advance by `stride`, and each token counts once, in the first window that
 holds it. No end token is scored. An empty text has no perplexity: it is missing.
 
+`given` adds the perplexity of an output that follows its source, its contexts or both: how expected it is there, beside
+how expected it is by itself. The same tokens are scored in both.
+
 >>> metric = Perplexity("any/model")
 >>> rows = np.array([[np.log(2), 1, 1], [3 * np.log(8), 3, 9]])  # one token of probability 1/2, three of 1/8
 >>> [round(float(x), 4) for x in metric.score(rows.sum(0))]  # not (2 + 8) / 2
@@ -14,6 +17,7 @@ holds it. No end token is scored. An empty text has no perplexity: it is missing
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,9 +27,13 @@ from typing import Any
 import numpy as np
 
 from harness.inputs.pretrained import Pretrained
-from harness.types import Array, Batch, HarnessError, Metric, check_choice, check_least
+from harness.types import Array, Batch, HarnessError, Metric, check_choice, check_least, titled
 
+log = logging.getLogger(__name__)
 KINDS = ("outputs", "references", "sources")
+GIVEN = ("sources", "contexts")
+BETWEEN = "\n\n"
+"""After each text that is given."""
 STARTS = ("auto", "bos", "eos", "none")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 UNLIMITED = 2048
@@ -39,7 +47,7 @@ class Perplexity(Metric):
     name = "perplexity"
     title = "Perplexity"
     higher_is_better = False
-    plain = ("of", "start", "max_length", "stride", "batch_tokens", "device", "dtype")
+    plain = ("of", "given", "start", "max_length", "stride", "batch_tokens", "device", "dtype")
 
     def extremes(self, batch: Batch) -> None:
         return None  # an output can always be worse
@@ -47,10 +55,14 @@ class Perplexity(Metric):
     def digits_of(self, score: str) -> int:
         return 4 if score.endswith("bits_per_byte") else 2
 
+    def title_of(self, score: str) -> str:
+        return titled(score, "Conditional perplexity" if score.startswith("conditional") else self.title)
+
     def __init__(
         self,
         model: str,
         of: str | Sequence[str] = "outputs",
+        given: str | Sequence[str] = (),
         start: str = "auto",
         max_length: int | None = None,
         stride: int | None = None,
@@ -62,23 +74,33 @@ class Perplexity(Metric):
         trust_remote_code: bool = False,
     ) -> None:
         """`of`: whose perplexity; others after the first are yardsticks on the same examples, shown as sub-scores.
-        `start`: the token put before the text, so that the first one can be scored too; `auto` is the
-        tokenizer's bos, else its eos, else none. `batch_tokens`: at most so many at once, fewer for a large vocabulary.
+        `given`: what stands before the output for its conditional perplexity, in this order. `start`: the token put
+        before it all, so that the first one can be scored too; `auto` is the tokenizer's bos, else its eos, else none.
+        `batch_tokens`: at most so many at once, fewer for a large vocabulary.
         """
         self.of = (of,) if isinstance(of, str) else tuple(of)
+        self.given = (given,) if isinstance(given, str) else tuple(given)
         self.start, self.max_length, self.stride, self.batch_tokens = start, max_length, stride, batch_tokens
         if not self.of or not set(self.of) <= set(KINDS) or len(set(self.of)) < len(self.of):
             raise HarnessError(f"metrics.perplexity.of={of}; expected one or more of {', '.join(KINDS)}")
+        if not set(self.given) <= set(GIVEN) or len(set(self.given)) < len(self.given):
+            raise HarnessError(f"metrics.perplexity.given={given}; expected one or both of {', '.join(GIVEN)}, or none")
+        if self.given and self.of[0] != "outputs":
+            raise HarnessError(
+                f"metrics.perplexity.given={given} with of={of}; expected of=outputs: what is given stands before them"
+            )
         check_choice("metrics.perplexity.start", start, STARTS)
         check_least("metrics.perplexity.batch_tokens", batch_tokens)
-        self.reads = self.of
+        self.reads = tuple(dict.fromkeys(self.of + self.given))
         self.needs_references = "references" in self.of
-        parts = ["", *(f"{kind}_" for kind in self.of[1:])]
+        parts = ["", *(f"{kind}_" for kind in self.of[1:]), *(["conditional_"] if self.given else [])]
         self.columns = tuple(part + column for part in parts for column in ("nll", "tokens", "bytes"))
         self.counted = tuple(part + column for part in parts for column in ("tokens", "bytes"))
         self.score_names = ("perplexity", "perplexity.bits_per_byte")
         for kind in self.of[1:]:  # a yardstick is not a headline score: it is the same for every system
             self.score_names += (f"perplexity.{kind}", f"perplexity.{kind}_bits_per_byte")
+        if self.given:
+            self.score_names += ("conditional_perplexity", "conditional_perplexity.bits_per_byte")
         self._pretrained = Pretrained(
             model,
             "metrics.perplexity.model",
@@ -101,6 +123,7 @@ class Perplexity(Metric):
         return {
             "model": self._pretrained.label,
             "of": "+".join(self.of),
+            **({"given": "+".join(self.given)} if self.given else {}),
             "start": self._start[0],
             "max_length": str(length),
             "stride": str(stride),
@@ -164,20 +187,44 @@ class Perplexity(Metric):
             "references": list(batch.references),
             "sources": [[] if text is None else [text] for text in batch.sources],
         }
-        texts = sorted({text for kind in self.of for own in texts_of[kind] for text in own if text})
-        sums = dict(zip(texts, self._texts(texts, len(batch)), strict=True))
+        own = [[[("", text) for text in texts if text] for texts in texts_of[kind]] for kind in self.of]
+        if self.given:
+            before = self._before(batch)
+            own.append(
+                [[(head, text)] if head and text else [] for head, text in zip(before, batch.outputs, strict=True)]
+            )
+        pairs = sorted({pair for pairs_of in own for pairs in pairs_of for pair in pairs})
+        sums = dict(zip(pairs, self._texts(pairs, len(batch)), strict=True))
         rows = np.zeros((len(batch), len(self.columns)))
-        for k, kind in enumerate(self.of):
-            for i, own in enumerate(texts_of[kind]):
-                for text in own:
-                    rows[i, 3 * k : 3 * k + 3] += sums.get(text, 0.0)
+        for k, pairs_of in enumerate(own):
+            for i, some in enumerate(pairs_of):
+                for pair in some:
+                    rows[i, 3 * k : 3 * k + 3] += sums[pair]
         rows[(rows[:, 1::3] == 0).any(axis=1)] = np.nan  # so that a yardstick is of the same examples
         return rows
 
-    def _texts(self, texts: list[str], examples: int) -> Array:
-        """(texts, 3): negative log likelihood, tokens and bytes of each."""
-        sums = np.zeros((len(texts), 3))
-        windows = list(self._windows(texts, sums))
+    def _before(self, batch: Batch) -> list[str]:
+        """What is given before each output; empty where an example has none of it."""
+        texts: list[list[str]] = [[] for _ in range(len(batch))]
+        for kind in self.given:
+            if kind == "sources":
+                added = [[source or ""] for source in batch.sources]
+            else:
+                added = [[context.text or "" for context in contexts or ()] for contexts in batch.contexts]
+            for own, more in zip(texts, added, strict=True):
+                own += more
+        before = ["".join(text + BETWEEN for text in own if text) for own in texts]
+        if without := before.count(""):
+            log.warning(
+                "perplexity: %d of %d examples have no %s to stand before the output (metrics.perplexity.given), and "
+                "no score", without, len(batch), " and no ".join(self.given),
+            )  # fmt: skip
+        return before
+
+    def _texts(self, pairs: list[tuple[str, str]], examples: int) -> Array:
+        """(pairs, 3): of each (what stands before, text) negative log likelihood, tokens and bytes of the text."""
+        sums = np.zeros((len(pairs), 3))
+        windows = list(self._windows(pairs, sums))
         windows.sort(key=lambda window: (-window.width, window.text))
         work, done, reported = sum(window.width for window in windows), 0, 0
         for batch in self._batches(windows):
@@ -185,7 +232,7 @@ class Perplexity(Metric):
                 if not np.isfinite(nll):
                     raise HarnessError(
                         f"{self._pretrained.model} in {self._pretrained.dtype} gives the text "
-                        f"{texts[window.text][:60]!r} the negative log likelihood {nll}; expected a finite number"
+                        f"{pairs[window.text][1][:60]!r} the negative log likelihood {nll}; expected a finite number"
                     )
                 sums[window.text] += (nll, window.scored, 0)
                 done += window.width
@@ -195,19 +242,31 @@ class Perplexity(Metric):
         sums[sums[:, 1] == 0] = 0.0  # no bytes without a token
         return sums
 
-    def _windows(self, texts: list[str], sums: Array) -> Iterator[_Window]:
+    def _windows(self, pairs: list[tuple[str, str]], sums: Array) -> Iterator[_Window]:
         """What the model will see; the bytes of scored tokens go to `sums`."""
-        if not texts:
+        if not pairs:
             return
         tokenizer, (_, start), (length, stride) = self._pretrained.tokenizer, self._start, self._window
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
-        for i, (text, own) in enumerate(zip(texts, encoded, strict=True)):
+        tokens = dict(zip(texts, encoded, strict=True))
+        too_long = 0
+        for i, (before, text) in enumerate(pairs):
+            head = start + list(tokens[before])
             sums[i, 2] = len(text.encode())
-            if not start:  # a first token that is part of a character takes none of its bytes away
-                sums[i, 2] -= len(tokenizer.decode(own[:1]).rstrip("\ufffd").encode())
-            ids = start + own
+            if not head:  # a first token that is part of a character takes none of its bytes away
+                sums[i, 2] -= len(tokenizer.decode(tokens[text][:1]).rstrip("\ufffd").encode())
+            ids = head + list(tokens[text])
+            too_long += bool(before) and len(ids) > length
             for begin, end, scored in windows(len(ids), length, stride):
-                yield _Window(i, ids[begin:end], scored, min(-(end - begin) // MULTIPLE * -MULTIPLE, length))
+                if end > len(head):
+                    scored = min(scored, end - len(head))
+                    yield _Window(i, ids[begin:end], scored, min(-(end - begin) // MULTIPLE * -MULTIPLE, length))
+        if too_long:
+            log.warning(
+                "perplexity: %d outputs are, with what stands before them, longer than a window of %d tokens: the "
+                "model sees only so much at once", too_long, length,
+            )  # fmt: skip
 
     def _batches(self, windows: list[_Window]) -> Iterator[list[_Window]]:
         """Of one width each: for one shape a model's arithmetic on a text does not depend on the texts beside it."""

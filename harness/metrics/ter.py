@@ -15,6 +15,7 @@ is two edits from itself. It stays so here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from importlib.metadata import version
@@ -34,6 +35,7 @@ class Ter(Metric):
     name = "ter"
     title = "TER"
     digits = 2
+    bounds = (0.0, math.inf)
     reads = ("outputs", "references")
     threads = True
     columns = ("edits", "ref_len")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.types import RunRecord, RunResult
+from harness.types import RunRecord, RunResult, Score
 from harness.types.nouns import DIGITS
 
 
@@ -28,3 +28,10 @@ def bounds(low: float | None, high: float | None, digits: int) -> str:
     '[0.2500, 0.5000]'
     """
     return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def interval(score: Score, digits: int) -> str:
+    """A score's bounds, or why there are none."""
+    if score.low is None or score.high is None:
+        return score.note or "n/a"
+    return bounds(score.low, score.high, digits)

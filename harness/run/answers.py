@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from harness.inputs.hashing import Content, Hashes, hashed, hashed_contexts, has
 from harness.inputs.kept import Kept
 from harness.postprocess import Postprocess
 from harness.store.example_table import Layout
-from harness.types import ABSENT, PASSAGES, Batch, Example, Examples, Output, Outputs, Texts
+from harness.types import ABSENT, PASSAGES, Batch, Dataset, Example, Examples, Output, Outputs, System, TextLists, Texts
 from harness.types.text_columns import blocks_of, retrieved
 
 LONGEST = 10_000_000
@@ -35,6 +37,21 @@ class Answered:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def read_by(self, reads: Iterable[Reads]) -> Answered:
+        """With the columns alone that any of these metrics reads: what a replica is sent."""
+        columns = set(chain.from_iterable(reads))
+        n, rows = len(self), self.rows
+        sources = rows.sources if "sources" in columns else Texts.nulls(n)
+        references = (
+            rows.references if "references" in columns else TextLists(Texts.nulls(0), np.zeros(n + 1, np.int64))
+        )
+        metadata = {name: column for name, column in rows.metadata.items() if name in columns}
+        passages = {name: getattr(rows, name) for name in PASSAGES if name in columns}
+        outputs = Outputs(
+            self.processed.texts, Texts.nulls(n), None, self.raw.contexts if "contexts" in columns else None
+        )
+        return Answered(Examples(Texts.nulls(n), sources, references, metadata, **passages), outputs, outputs)
+
     def batch(self, reads: Reads) -> Batch:
         """What a metric that reads these columns scores: the outputs that did not fail, with what belongs to each."""
         good, contexts = self.processed.good, self.raw.contexts if "contexts" in reads else None
@@ -42,6 +59,19 @@ class Answered:
             return Batch.of(self.processed.texts, self.rows, reads, contexts)
         contexts = None if contexts is None else contexts.taken(good)
         return Batch.of(self.processed.texts.taken(good), self.rows.taken(good), reads, contexts)
+
+
+@dataclass(frozen=True)
+class Located:
+    """Rows of a data set and stored outputs for them, in files that are read block by block."""
+
+    dataset: Dataset
+    system: System
+
+    def block(self, first: int, rows: int) -> tuple[Any, Any] | str:
+        """Where a block is; a text that says why where it cannot be said."""
+        places = self.dataset.located(first, rows), self.system.located(first, rows)
+        return next((place for place in places if isinstance(place, str)), places)
 
 
 class Answers:
@@ -57,6 +87,8 @@ class Answers:
         self._raw = Kept[Outputs]()
         self._processed: Kept[Outputs] | None = None
         self._failed: list[NDArray[np.int64]] = []
+        self.located: Located | None = None
+        """Where rows and their outputs are in files, for whoever reads them elsewhere."""
 
     @classmethod
     def of(
@@ -155,6 +187,8 @@ def _hashed_column(block: Answered, name: str) -> Hashes:
         return hashed_lists(block.rows.references, name)
     if name == "sources":
         return hashed(block.rows.sources, name)
+    if name == "id":
+        return hashed(block.rows.ids, name)
     if name in PASSAGES:
         passages = {**block.rows.passages, "contexts": retrieved(block.rows, block.raw.contexts)}
         hashes = hashed_contexts(passages.get(name), name)

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from harness.inputs.plugins import source
 from harness.masking import excerpt
 from harness.run.answers import Answers, Reads
 from harness.run.job import Job
+from harness.run.manifest import code
 from harness.store.finished import read_manifest
 from harness.store.journal import Content, Journal
 from harness.store.outputs import OutputCache
@@ -44,9 +46,11 @@ from harness.types import (
     Output,
     Outputs,
     Progress,
+    Recipe,
     RunResult,
     System,
 )
+from harness.types.engine import Note, learnt
 
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
@@ -181,6 +185,34 @@ class Source:
             self.cache.put(work.have, self.job.system.name)  # a kill may have come between journal and cache
         return self.generate(work, progress)
 
+    @cached_property
+    def _recipe(self) -> Recipe:
+        """A replica that answers batches: the system by its spec, with what it found in the data."""
+        system = self.job.system
+        own = type(system).expand is not System.expand
+        options = {"code": code(), "spec": self.job.recipes.get("system"), "state": learnt(system) if own else {}}
+        return Recipe("harness.run.replicas.Generating", options, system.stream, noun="batches")
+
+    def _made(self, work: Work, note: Note) -> Iterator[tuple[dict[str, Output], float]]:
+        """(outputs by key, the seconds they took), as they come: a batch whole, or in parts."""
+        system, engine = self.job.system, self.job.engine
+        gate = Gate(f"the system {system.name}")
+        batches = work.todo if engine.in_process or not system.apart else _split(work.todo, system.batch_size)
+        start = time.perf_counter()
+        items = ([work.examples[key] for key in batch] for batch in batches)
+        for number, groups in engine.map(self._recipe, items, note):
+            batch = batches[number]
+            missing = dict.fromkeys(batch)
+            for group in groups:
+                made = {batch[i]: _storable(output, gate) for i, output in group.items()}
+                yield made, time.perf_counter() - start
+                start = time.perf_counter()
+                for key in made:
+                    missing.pop(key)
+            if missing:
+                ids = [work.examples[key].id for key in missing]
+                raise HarnessError(f"the system {system.name} gave no output for {files.some(ids)}; expected one each")
+
     def generate(self, work: Work, progress: Progress) -> list[Output]:
         """An output for each row of the work; each is in the journal before the next batch is asked for."""
         have, journal, system = work.have, self.journal, self.job.system
@@ -201,7 +233,14 @@ class Source:
         check()
         if work.todo:
             with progress("generating", sum(map(len, work.todo))) as step:
-                for made, seconds in _made(system, work):
+                running = ""
+
+                def show(text: str) -> None:
+                    nonlocal running
+                    running = text
+                    step.note(_note(tokens / (time.perf_counter() - begun), failed, running))
+
+                for made, seconds in self._made(work, show):
                     with _room(journal):
                         journal.append(made, seconds)
                     if self.cache is not None:
@@ -210,32 +249,20 @@ class Source:
                     failed += sum(rows[key] for key, output in made.items() if output.error is not None)
                     tokens += sum(output.info.get("output_tokens") or 0 for output in made.values())
                     step.advance(len(made))
-                    step.note(_note(tokens / (time.perf_counter() - begun), failed))
+                    show(running)
                     check()
         return [have[key] for key in work.keys]
 
 
-def _note(tokens_a_second: float, failed: int) -> str:
-    """For the progress bar."""
-    parts = [f"{tokens_a_second:,.0f} tokens/s"] if tokens_a_second else []
-    return ", ".join([*parts, f"{failed} failed"] if failed else parts)
+def _note(tokens_a_second: float, failed: int, running: str = "") -> str:
+    """For the progress bar; `running`: what the engine tells."""
+    rate = f"{tokens_a_second:,.0f} tokens/s" if tokens_a_second else ""
+    return ", ".join(filter(None, [rate, f"{failed} failed" if failed else "", running]))
 
 
-def _made(system: System, work: Work) -> Iterator[tuple[dict[str, Output], float]]:
-    """(outputs by key, the seconds they took), as the system gives them: a batch whole, or in parts."""
-    gate = Gate(f"the system {system.name}")
-    for batch in work.todo:
-        missing = dict.fromkeys(batch)
-        start = time.perf_counter()
-        for group in system.stream([work.examples[key] for key in batch]):
-            made = {batch[i]: _storable(output, gate) for i, output in group.items()}
-            yield made, time.perf_counter() - start
-            start = time.perf_counter()
-            for key in made:
-                missing.pop(key)
-        if missing:
-            ids = [work.examples[key].id for key in missing]
-            raise HarnessError(f"the system {system.name} gave no output for {files.some(ids)}; expected one each")
+def _split(batches: Sequence[Sequence[str]], size: int) -> list[list[str]]:
+    """In parts that replicas can share."""
+    return [list(batch[first : first + size]) for batch in batches for first in range(0, len(batch), size)]
 
 
 def _storable(output: Output, gate: Gate) -> Output:

@@ -26,12 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.run import health_kernels
 from harness.types import Array, Examples, Outputs, Texts
 
 WINDOWS = "windows"
 """The column of metrics that split long texts."""
-LOOP = 32
-"""Characters that a loop has at least: "ha ha ha" is an answer, not a model that cannot stop."""
 UNUSUAL = {"empty": 0.01, "cut": 0.05, "loop": 0.01, "copied": 0.1}
 """Shares above which a warning is worth it."""
 RATIO = (0.5, 2.0)
@@ -56,12 +55,9 @@ class Health:
 
     def add(self, rows: Examples, outputs: Outputs) -> None:
         """The next rows with their outputs after postprocessing, of which some may have failed."""
-        from harness.run import health_kernels
-
         if outputs.failed:
             rows, outputs = rows.taken(outputs.good), outputs.taken(outputs.good)
-        flags = np.empty(len(rows), np.uint8)
-        health_kernels.examine(*outputs.texts.utf8, *rows.sources.utf8, LOOP, flags)
+        flags = _flags(outputs.texts, rows.sources)
         with_source = int(np.count_nonzero(np.diff(rows.sources.utf8[1])))
         ends = [] if outputs.infos is None else [end for info in outputs.infos if (end := info.get("finish"))]
         self._count("empty", flags & health_kernels.EMPTY, len(rows))
@@ -96,16 +92,19 @@ class Health:
 
 def looping(text: str) -> bool:
     """Whether a text ends in a loop."""
-    from harness.run import health_kernels
+    return bool(_flags(Texts.of([text]), Texts.of([""]))[0] & health_kernels.LOOP)
 
-    flags = np.empty(1, np.uint8)
-    health_kernels.examine(*Texts.of([text]).utf8, *Texts.of([""]).utf8, LOOP, flags)
-    return bool(flags[0] & health_kernels.LOOP)
+
+def _flags(outputs: Texts, sources: Texts) -> NDArray[np.uint8]:
+    """(n,) what is odd about each output."""
+    data, starts = outputs.utf8
+    room = np.empty((2, int(np.diff(starts).max(initial=0))), np.int32)
+    flags = np.empty(len(outputs), np.uint8)
+    health_kernels.examine(data, starts, *sources.utf8, room, flags)
+    return flags
 
 
 def _characters(texts: Texts) -> NDArray[np.int64]:
-    from harness.run import health_kernels
-
     counts = np.empty(len(texts), np.int64)
     health_kernels.characters(*texts.utf8, counts)
     return counts

@@ -1,4 +1,4 @@
-"""What is odd about texts, found on their UTF-8 bytes. Imported where it is used only, since it loads Numba."""
+"""What is odd about texts, found on their UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 
 from harness.compiled import compiled
 
+U = np.uint64
+"""Places are unsigned: for signed ones Numba asks at every access whether they count from the end."""
 EMPTY, LOOP, COPIED = 1, 2, 4
 """Flags of an output."""
+SHORTEST = 32
+"""Characters that a loop has at least: "ha ha ha" is an answer, not a model that cannot stop."""
 
 
 @compiled
-def examine(texts: Any, starts: Any, sources: Any, source_starts: Any, shortest: Any, flags: Any) -> None:
-    """Fills flags (n,): whether an output has no character but white space, ends in a loop of at least `shortest`
-    characters, is its source but for white space at the ends."""
-    longest = 0
-    for i in range(len(flags)):
-        longest = max(longest, starts[i + 1] - starts[i])
-    codes = np.empty(longest + 1, np.int32)
-    agreed = np.empty(longest + 1, np.int32)
+def examine(texts: Any, starts: Any, sources: Any, source_starts: Any, room: Any, flags: Any) -> None:
+    """Fills flags (n,): whether an output has no character but white space, ends in a loop of at least SHORTEST
+    characters, is its source but for white space at the ends. `room` (2, bytes of the longest output)."""
+    codes, agreed = room[0], room[1]
     for i in range(len(flags)):
         first, last = _stripped(texts, starts[i], starts[i + 1])
         flags[i] = 0
         if first == last:
             flags[i] |= EMPTY
-        elif _loops(codes[: _decoded(texts, first, last, codes)], agreed, shortest):
+        elif _loops(codes[: _decoded(texts, first, last, codes)], agreed):
             flags[i] |= LOOP
         if source_starts[i] < source_starts[i + 1]:
             begin, end = _stripped(sources, source_starts[i], source_starts[i + 1])
@@ -45,9 +45,8 @@ def characters(data: Any, starts: Any, counts: Any) -> None:
     """Fills counts (n,): code points of each text."""
     for i in range(len(counts)):
         count = 0
-        for j in range(starts[i], starts[i + 1]):
-            if data[j] & 0xC0 != 0x80:
-                count += 1
+        for j in range(U(starts[i]), U(starts[i + 1])):
+            count += data[j] & 0xC0 != 0x80
         counts[i] = count
 
 
@@ -65,12 +64,12 @@ def _is_space(c: Any) -> Any:
 @compiled
 def _character(data: Any, at: Any, end: Any) -> Any:
     """(the code point that begins at a byte, the byte after it)."""
-    c = np.int64(data[at])
+    c = np.int64(data[U(at)])
     at += 1
     if c >= 0x80:
         c &= 0x1F if c < 0xE0 else 0x0F if c < 0xF0 else 0x07
-        while at < end and data[at] & 0xC0 == 0x80:
-            c = (c << 6) | (data[at] & 0x3F)
+        while at < end and data[U(at)] & 0xC0 == 0x80:
+            c = (c << 6) | (data[U(at)] & 0x3F)
             at += 1
     return c, at
 
@@ -85,7 +84,7 @@ def _stripped(data: Any, start: Any, end: Any) -> Any:
         start = after
     while end > start:
         before = end - 1
-        while data[before] & 0xC0 == 0x80:
+        while data[U(before)] & 0xC0 == 0x80:
             before -= 1
         c, _ = _character(data, before, end)
         if not _is_space(c):
@@ -99,28 +98,29 @@ def _decoded(data: Any, start: Any, end: Any, codes: Any) -> Any:
     """Writes the text's code points, backwards, and gives their number."""
     size = 0
     while start < end:
-        codes[size], start = _character(data, start, end)
+        codes[U(size)], start = _character(data, start, end)
         size += 1
     for i in range(size // 2):
-        codes[i], codes[size - 1 - i] = codes[size - 1 - i], codes[i]
+        last = U(size - 1 - i)
+        codes[U(i)], codes[last] = codes[last], codes[U(i)]
     return size
 
 
 @compiled
-def _loops(codes: Any, agreed: Any, shortest: Any) -> Any:
+def _loops(codes: Any, agreed: Any) -> Any:
     """Whether a text, given backwards, ends in the same again at least two and a half times, over half of it and
-    `shortest` characters: by the Z algorithm, how far it agrees with itself moved by each period, in linear time."""
+    SHORTEST characters: by the Z algorithm, how far it agrees with itself moved by each period, in linear time."""
     n = len(codes)
-    if n < shortest:
+    if n < SHORTEST:
         return False
     left = right = 0  # the part that reaches furthest and agrees with the beginning
     for period in range(1, 2 * n // 5 + 1):
-        same = min(right - period, agreed[period - left]) if period < right else 0
-        while period + same < n and codes[same] == codes[period + same]:
+        same = min(right - period, agreed[U(period - left)]) if period < right else 0
+        while period + same < n and codes[U(same)] == codes[U(period + same)]:
             same += 1
-        agreed[period] = same
+        agreed[U(period)] = same
         if period + same > right:
             left, right = period, period + same
-        if period + same >= max((5 * period + 1) // 2, n // 2 + 1, shortest):
+        if period + same >= max((5 * period + 1) // 2, n // 2 + 1, SHORTEST):
             return True
     return False

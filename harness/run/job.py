@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.engines.local import Local
 from harness.inputs.nested import settings
 from harness.postprocess import Postprocess
 from harness.run.config import UNKEYED
@@ -16,7 +17,7 @@ from harness.stats.options import Options
 from harness.store.finished import read_manifest
 from harness.store.places import RUNS
 from harness.store.shards import Shards
-from harness.types import Dataset, Examples, HarnessError, Metric, System, Tracker, check_least
+from harness.types import Dataset, Engine, Examples, HarnessError, Metric, System, Tracker, check_least
 
 Select = Callable[[Iterable[Examples]], Iterator[Examples]]
 """Some of the examples, in their order."""
@@ -58,6 +59,10 @@ class Job:
     """Ends the run once its answer is known."""
     source: Path | None = None
     """The folder of the stored run that is scored again, where this job does nothing else."""
+    engine: Engine = field(default_factory=Local)
+    """Where outputs are generated and blocks are scored."""
+    recipes: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What makes the `system` and the `metrics` again elsewhere: `_target_` and options, secrets and all."""
     shards: Shards | None = None
     """The stored runs that become one, where this job does nothing else."""
     whole_key: str | None = None

@@ -171,5 +171,5 @@ def followed(uri: str | None, trust: bool) -> tuple[str | None, bool]:
         return uri, True
     raise HarnessError(
         f"the run folder names the store {redacted(uri)}, and you did not; expected the address of the store to log to "
-        f"(harness sync --uri, tracking.uri=… of harness score, or MLFLOW_TRACKING_URI), or --trust"
+        "(--uri of harness sync and merge, tracking.uri=… of harness score, or MLFLOW_TRACKING_URI), or --trust"
     )

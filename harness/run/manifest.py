@@ -24,7 +24,7 @@ PACKAGES = ("numpy", "pandas", "pyarrow", "hydra-core", "mlflow", "sacrebleu", "
 INDIFFERENT = ("pandas", "hydra-core", "mlflow")
 """Those of them that no score depends on."""
 DECIDING = (
-    "compiled.py", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
+    "compiled", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
     "run/answers.py", "run/health.py", "run/health_kernels.py", "run/scoring.py", "run/sharding.py", "run/sinks.py",
     "run/stopping.py", "stats", "store/example_table.py", "store/folder.py", "store/writing.py", "types",
 )  # fmt: skip
@@ -74,6 +74,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
             "name": result.system,
             "key": facts.keys["system"],
             "repeats": system.repeats,
+            "seeds": result.seeds,
             "about": masked(dict(system.about())),
             "step": system.step,
             "series": system.series,
@@ -86,6 +87,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "harness": harness.__version__,
         "packages": packages(),
         "python": platform.python_version(),
+        "engine": dict(job.engine.about()),
         "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
         "git": _git(),
         **_merged(job, facts),

@@ -64,11 +64,11 @@ class Columns:
     def rows(self) -> Examples:
         """The examples. What is right becomes columns at once; what is odd is looked at one by one."""
         n = len(self.outputs)
-        ids = [str(i) for i in (self.ids if self.ids is not None else range(1, n + 1))]
+        ids = numbered(n) if self.ids is None else Texts.of(list(map(str, self.ids)))
         fields = {CLUSTER: self.clusters, STRATUM: self.strata}
         metadata = {name: list(column) for name, column in fields.items() if column is not None}
         judged = {name: self._passages(name) for name in PASSAGES if name != "contexts"}
-        return Examples(Texts.of(ids), self._sources(), self._all_references(), metadata, **judged)
+        return Examples(ids, self._sources(), self._all_references(), metadata, **judged)
 
     def answers(self) -> Outputs:
         """With their contexts: another system would have retrieved others."""
@@ -120,6 +120,21 @@ class Columns:
         column = self.references[i]
         references = [column] if isinstance(column, str) else [] if column is None else column
         return tuple(files.text(text, f"references[{i}]", "reference") for text in references if text is not None)
+
+
+def numbered(n: int) -> Texts:
+    """The numbers from 1 to n, those with as many digits at once.
+
+    >>> list(numbered(11))
+    ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11']
+    """
+    parts, lengths = [b""], [np.empty(0, np.int64)]
+    for digits in range(1, len(str(n)) + 1):
+        numbers = np.arange(10 ** (digits - 1), min(10**digits, n + 1))
+        places = 10 ** np.arange(digits)[::-1]
+        parts.append((numbers[:, None] // places % 10 + ord("0")).astype(np.uint8).tobytes())
+        lengths.append(np.full(len(numbers), digits))
+    return Texts.of_bytes(b"".join(parts), starts_of(np.concatenate(lengths)))
 
 
 def _column(texts: Sequence[Any]) -> Texts | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from harness.types import (
 from harness.types.context_forms import graded, listed
 from harness.types.text_columns import blocks_of, in_blocks
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Data:
@@ -39,6 +42,8 @@ class Data:
     """Of all examples, in any order."""
     whole: str | None = None
     """Of a shard: the key of the data set that it is a part of, before any selection."""
+    first: bool = False
+    """Whether the examples are the first of the data set, none left out between them, and each is one row."""
 
     @property
     def key(self) -> str:
@@ -69,25 +74,63 @@ class Data:
 
 def read(job: Job, progress: Progress) -> Data:
     """The data of the run; a system that reads stored outputs is told of all ids before its rows are made."""
+    seen = Seen()
+    job.dataset.indexed = job.system.indexed = not job.engine.in_process
     with progress("reading", 0) as step:
-        examples, ids, content, whole = read_examples(job, step.advance)
+        examples, ids, content, whole = read_examples(job, step.advance, seen)
     known = {name for block in examples.blocks() for name in block.passages}
     check_passages(job.metrics, known, ("reference_contexts", "relevant"))
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
-    return Data(examples, expanded(examples, job.system), content, whole)
+    rows = expanded(examples, job.system)
+    data = Data(examples, rows, content, whole, first=rows is examples and seen.all)
+    check_repeats(job, data)
+    return data
 
 
-def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, Content, str | None]:
+def check_repeats(job: Job, data: Data) -> None:
+    """Refuses seeds where there are none, and says that stored repeats may be seeds."""
+    if job.stats.repeats == "seeds" and data.repeats == 1:
+        raise HarnessError(
+            "stats.repeats=seeds with one output for each example; expected several (system.repeats, or a column "
+            "'repeat' of predictions). Seeds that are runs of their own are compared as a group: "
+            "harness compare NAME=GLOB"
+        )
+    if job.stats.repeats == "independent" and data.repeats > 1 and job.system.stored:
+        log.warning(
+            "%s has %d outputs for each example, which are taken for independent draws and averaged; if each repeat "
+            "is a training run or seed of its own, set stats.repeats=seeds",
+            job.system.name, data.repeats,
+        )  # fmt: skip
+
+
+@dataclass
+class Seen:
+    """How many examples were read and, of these, selected; and whether that was all of them, up to any limit."""
+
+    read: int = 0
+    selected: int = 0
+    all: bool = False
+
+    def counted(self, blocks: Iterator[Examples]) -> Iterator[Examples]:
+        for block in blocks:
+            self.selected += len(block)
+            yield block
+
+
+def read_examples(
+    job: Job, advance: Advance, seen: Seen | None = None
+) -> tuple[Kept[Examples], Texts, Content, str | None]:
     """(the examples to evaluate, their ids or, where the system reads stored outputs, those of the whole data set, the
     content of the examples and, where they are a shard, the key of the whole data set); `advance` is told of the
     examples read."""
     dataset, whole, shard = job.dataset, job.system.stored, job.shard is not None and job.limit is None
     ids: list[Texts] = []
-    read = Content()
+    read, seen = Content(), seen or Seen()
 
     def watched() -> Iterator[Examples]:
         for block in _checked(dataset):
             advance(len(block))
+            seen.read += len(block)
             if whole:
                 ids.append(block.ids.compact())
             if shard:
@@ -96,9 +139,10 @@ def read_examples(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, Co
 
     stream = watched()
     examples, content = Kept[Examples](), Content()
-    for block in in_blocks(_first(job.select(stream), job.limit)):
+    for block in in_blocks(_first(seen.counted(job.select(stream)), job.limit)):
         content.add(hashed_examples(block))
         examples.append(block)
+    seen.all = seen.read == seen.selected
     for _ in stream if whole else ():
         pass
     if not len(examples):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import files
-from harness.types import HarnessError, Metric, Rows
+from harness.types import HarnessError, Metric, Rows, nearest
 
 NEEDED = {
     "contexts": "them beside the outputs (system.columns.contexts, or what a function or program answers) or in the "
@@ -31,6 +31,23 @@ def check_references(metrics: Mapping[str, Metric], lengths: NDArray[np.int64], 
             f"{len(without)} of {len(lengths)} examples have no references ({files.some(names)}); "
             f"expected at least one each, since {needing[0]} needs them"
         )
+
+
+def check_fields(metrics: Mapping[str, Metric], fields: Collection[str], cluster: str | None) -> None:
+    """Refuses a metric that needs a field which no example has, or whose groups are not the clusters."""
+    for metric in metrics.values():
+        for field in metric.needs_fields:
+            if field not in fields:
+                raise HarnessError(
+                    f"{metric.name} reads the field {field!r}, which neither the examples nor the outputs have"
+                    f"{nearest(field, fields)}; found: {files.listed(sorted(fields)) or 'no other fields'}"
+                )
+        if metric.groups is not None and metric.groups != cluster:
+            clusters = "there are no clusters" if cluster is None else f"the clusters are by {cluster!r}"
+            raise HarnessError(
+                f"{metric.name} is of groups by {metric.groups!r}, and {clusters}; expected "
+                f"dataset.cluster={metric.groups}: what was compared with each other must be drawn together"
+            )
 
 
 def check_passages(metrics: Mapping[str, Metric], known: Collection[str], looked_for: Collection[str]) -> None:

@@ -16,7 +16,7 @@ import yaml
 from harness.inputs import files
 from harness.inputs.plugins import source as source_of
 from harness.run import generation, manifest, reading
-from harness.run.answers import Answers
+from harness.run.answers import Answers, Located
 from harness.run.generation import Source
 from harness.run.job import Job, check_same_config
 from harness.run.logging import logged
@@ -41,7 +41,7 @@ def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
     started = manifest.now()
     data, scorer = prepared(job, progress)
-    with store.opened(job.folder):
+    with job.engine, store.opened(job.folder):
         earlier = finished.read_manifest(job.folder)
         check_same_config(job, earlier)
         store.copy_journals(job.origins, job.folder)
@@ -74,7 +74,8 @@ def run(job: Job, progress: Progress) -> RunResult:
 def prepared(job: Job, progress: Progress) -> tuple[Data, Scorer]:
     """The data, and the metrics for it, after all checks."""
     data = reading.read(job, progress)
-    return data, Scorer.fit(job.metrics, *data.references)
+    scorer = Scorer.fit(job.metrics, *data.references)
+    return data, replace(scorer, engine=job.engine, specs=job.recipes)
 
 
 def answered(data: Data, scorer: Scorer, source: Source, progress: Progress) -> tuple[Data, Answers, Stopped | None]:
@@ -85,6 +86,7 @@ def answered(data: Data, scorer: Scorer, source: Source, progress: Progress) -> 
         if job.stop is not None:
             data, stopped = _until_known(data, scorer, source, progress)
         answers = source.answers(data.rows, scorer.reads, progress)
+        answers.located = Located(job.dataset, job.system) if data.first and job.system.stored else None
     finally:
         job.system.close()
     original = job.original()

@@ -2,31 +2,33 @@
 
 A run, `harness.evaluate`, a training callback, scoring a stored run again and stopping early all come here with the
 same records: `Scorer`, the metrics for a data set; `Answers`, what a system gave for its examples; `Subject`, what the
-result is of. Rows are computed block by block, on all cores where a metric can; each block goes to a sink, which keeps
-it in memory or writes it to the run folder, and is added to the sums that are resampled.
+result is of. Rows are computed block by block, where the engine has room; each block comes back here, goes to a sink,
+which keeps it in memory or writes it to the run folder, and is added to the sums that are resampled.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from harness.engines.local import Local
 from harness.inputs import files
-from harness.inputs.cores import cores
 from harness.inputs.plugins import source
 from harness.report.terminal.progress import silent
 from harness.run.answers import Answered, Answers, Reads
 from harness.run.health import WINDOWS, Health
-from harness.run.rows_checked import check_passages, check_references, check_rows
+from harness.run.manifest import code
+from harness.run.rows_checked import check_fields, check_passages, check_references, check_rows
 from harness.stats.estimation import Failures, design_of, estimate
+from harness.stats.of_k import Several
 from harness.stats.options import Options
+from harness.stats.sliced import slices
 from harness.stats.tally import Tally
 from harness.store.example_table import metadata_name
 from harness.store.folder import StoredRows
@@ -34,11 +36,13 @@ from harness.types import (
     PASSAGES,
     Array,
     Batch,
+    Engine,
     Examples,
     HarnessError,
     Lists,
     Metric,
     Progress,
+    Recipe,
     Rows,
     RunResult,
     Signature,
@@ -46,7 +50,10 @@ from harness.types import (
     Step,
     TextLists,
 )
+from harness.types.engine import in_order, learnt
 
+log = logging.getLogger(__name__)
+LOCAL = Local()
 Table = Mapping[str, Rows]
 """A block's rows by metric."""
 
@@ -86,6 +93,10 @@ class Scorer:
 
     metrics: Mapping[str, Metric]
     signatures: Mapping[str, Signature]
+    engine: Engine = LOCAL
+    """Where rows are computed, and resampled where they are many."""
+    specs: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What makes the parts of the run elsewhere: `_target_` and options."""
 
     @classmethod
     def fit(cls, metrics: Mapping[str, Metric], examples: References, rows: References) -> Scorer:
@@ -121,32 +132,66 @@ class Scorer:
     def blocks(
         self, answers: Answers, reused: Mapping[str, StoredRows], step: Step
     ) -> Iterator[tuple[Answered, Table]]:
-        """Each block with its rows, in order. What an earlier run has (`reused`, by metric) is taken from there;
-        metrics that can are computed on all cores, some blocks ahead, the others one block after the other."""
+        """Each block with its rows, in order. What an earlier run has (`reused`, by metric) is taken from there; the
+        engine computes what it can some blocks ahead, the rest is computed here, one block after the other."""
         stored = {name: _Stored(rows, answers) for name, rows in reused.items()}
-        ahead = [name for name, metric in self.metrics.items() if metric.threads and not metric.at_once]
         for metric in self.metrics.values():
             metric.advance = step.advance
         at_once = [name for name, metric in self.metrics.items() if metric.at_once and name not in reused]
         whole = {name: self.rows(name, answers.whole()) for name in at_once}
+        spread = self._spread(reused)
+        held: dict[int, tuple[Answered, Table]] = {}
+        engine = self.engine if spread else LOCAL
+        places = Places(answers, engine)
 
-        def on_a_core(block: Answered, known: Table) -> Table:
-            return {**known, **{name: self.rows(name, block) for name in ahead if name not in known}}
-
-        def begun() -> Iterator[tuple[Answered, Table]]:
+        def items() -> Iterator[tuple[list[str], Any]]:
             first = 0
-            for block in answers.blocks():
+            for number, block in enumerate(answers.blocks()):
                 parts = {name: rows.part() for name, rows in stored.items()}
                 known = {name: part for name, part in parts.items() if part is not None}
-                yield block, {**known, **{name: rows[first : first + len(block)] for name, rows in whole.items()}}
+                known |= {name: rows[first : first + len(block)] for name, rows in whole.items()}
+                held[number] = block, known
+                names = self._left(spread, known)
+                place = places.of(first, len(block))
+                yield names, place or block.read_by(self.metrics[name].reads for name in names)
                 first += len(block)
 
-        for block, known in _in_order(on_a_core, begun()):
-            table = dict(known)
-            for name in (name for name in self.metrics if name not in known):
+        for number, computed in in_order(engine.map(self._recipe(spread), items(), step.note)):
+            block, known = held.pop(number)
+            if isinstance(computed, str):
+                places.give_up(computed)
+                computed = self.rows_of((self._left(spread, known), block))
+            if not engine.in_process:
+                step.advance(len(block) * len(computed))
+            table = {**known, **computed}
+            for name in (name for name in self.metrics if name not in table):
                 step.note(name)
                 table[name] = self.rows(name, block)
             yield block, table
+
+    def _spread(self, reused: Mapping[str, StoredRows]) -> list[str]:
+        """The metrics that the engine computes: threads of this process those only that may be called from several."""
+        there = (name for name in self.metrics if name not in reused and not self.metrics[name].at_once)
+        return [name for name in there if self.metrics[name].threads or not self.engine.in_process]
+
+    @staticmethod
+    def _left(names: Sequence[str], known: Table) -> list[str]:
+        return [name for name in names if name not in known]
+
+    def _recipe(self, names: Sequence[str]) -> Recipe:
+        """A replica that computes rows of blocks: the metrics by their specs, with what was fitted."""
+        fitted = {name: learnt(self.metrics[name]) for name in names if self.metrics[name].fits}
+        metrics = self.specs.get("metrics", {})
+        stored = {part: self.specs.get(part) for part in ("dataset", "system", "postprocess")}
+        options = {
+            "code": code(), "specs": {name: metrics.get(name) for name in names}, "fitted": fitted, "stored": stored
+        }  # fmt: skip
+        return Recipe("harness.run.replicas.Scoring", options, self.rows_of, threads=True, queued=3, noun="blocks")
+
+    def rows_of(self, item: tuple[Sequence[str], Answered]) -> Table:
+        """Of the metrics named, for a block."""
+        names, block = item
+        return {name: self.rows(name, block) for name in names}
 
     def rows(self, name: str, block: Answered) -> Rows:
         """One metric's of all n examples of a block; NaN and empty lists for those that failed."""
@@ -210,27 +255,33 @@ def score(
     progress: Progress = silent,
 ) -> RunResult:
     """The result of an evaluation: every score with its interval, the examples with their scores, what is odd."""
+    check_fields(scorer.metrics, answers.layout.names, subject.cluster)
     keys = {name: scorer.key(name, answers) for name in scorer.metrics}
     reused = {name: sink.reusable[key] for name, key in keys.items() if key in sink.reusable}
     signatures = {name: scorer.signature(name, reused.get(name)) for name in scorer.metrics}
     design = design_of(answers.rows.blocks(), subject.cluster, options)
     tallies = {name: Tally(metric, signatures[name], design) for name, metric in scorer.metrics.items()}
+    read = any("outputs" in metric.reads for metric in scorer.metrics.values())
     health, failed = Health(), []
+    several = Several(scorer.metrics if design.repeats == 1 and design.example is not None else {})
     windowed = [(n, m.columns.index(WINDOWS)) for n, m in scorer.metrics.items() if WINDOWS in m.columns]
     check_passages(scorer.metrics, answers.layout.forms, PASSAGES)
     with progress("scoring", len(answers) * len(tallies)) as step:
         for block, rows in scorer.blocks(answers, reused, step):
             for name, tally in tallies.items():
                 tally.add(rows[name])
-            health.add(block.rows, block.processed)
+            if read:  # a run of a retriever has no texts that could be odd
+                health.add(block.rows, block.processed)
             health.add_windows([rows[name].values[:, i] for name, i in windowed])
+            several.add(block.processed.texts, rows)
             sink.add(block, rows)
             if block.processed.failed:
                 failed.append(block.rows.taken(np.flatnonzero(~block.processed.texts.present)))
     failures = Failures(answers.failed, Examples.joined(failed) if failed else Examples.of([]))
     with progress("resampling", options.resamples) as step:
-        scores = estimate(list(tallies.values()), failures, options, step.advance)
-    return RunResult(
+        every = [*tallies.values(), *several.tallies(design, signatures)]
+        scores = estimate(every, failures, options, step.advance, scorer.engine)
+    result = RunResult(
         name=subject.name,
         dataset=subject.dataset,
         dataset_key=subject.dataset_key,
@@ -244,39 +295,33 @@ def score(
         failed=len(answers.failed),
         cluster=metadata_name(subject.cluster, scores) if subject.cluster else None,
         strata=metadata_name(options.strata, scores) if options.strata else None,
+        seeds=design.repeats,
         path=subject.path,
         health=health.document(),
     )
+    return replace(result, slices=slices(result, options)) if options.slices else result
 
 
 # ---------------------------------------------------------------- blocks
 
 
-def _in_order(
-    work: Callable[[Answered, Table], Table], blocks: Iterator[tuple[Answered, Table]]
-) -> Iterator[tuple[Answered, Table]]:
-    """Each block with what the work gives for it, in order; a few blocks are worked on at once, on all cores."""
-    first = next(blocks, None)
-    second = next(blocks, None)
-    if first is None or second is None:  # nothing to share
-        yield from [] if first is None else [(first[0], work(*first))]
-        return
-    waiting: deque[tuple[Answered, Future[Table]]] = deque()
-    with ThreadPoolExecutor(cores()) as pool:
-        for block, known in _chained(first, second, blocks):
-            waiting.append((block, pool.submit(work, block, known)))
-            if len(waiting) > 2 * cores():
-                done, table = waiting.popleft()
-                yield done, table.result()
-        while waiting:
-            done, table = waiting.popleft()
-            yield done, table.result()
+class Places:
+    """Where blocks are that an engine elsewhere reads by itself, as long as it can."""
 
+    def __init__(self, answers: Answers, engine: Engine) -> None:
+        self._located = None if engine.in_process else answers.located
 
-def _chained(*parts: Any) -> Iterator[Any]:
-    *single, rest = parts
-    yield from single
-    yield from rest
+    def of(self, first: int, rows: int) -> tuple[Any, Any] | None:
+        place = None if self._located is None else self._located.block(first, rows)
+        if isinstance(place, str):
+            self.give_up(place)
+            return None
+        return place
+
+    def give_up(self, reason: str) -> None:
+        if self._located is not None:
+            log.warning("blocks of the data are sent to replicas from here: %s", reason)
+        self._located = None
 
 
 class _Stored:

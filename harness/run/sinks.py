@@ -59,6 +59,8 @@ class InFolder:
             **stored_rows(job.folder),
         }
         self._writer, self._scorer, self._layout = writer, scorer, answers.layout
+        self._memory = InMemory(scorer, answers) if job.stats.slices else None
+        """Slices are scored before the files are in their place."""
         self._head = {}
         for name, metric in scorer.metrics.items():
             key = scorer.key(name, answers)
@@ -69,11 +71,17 @@ class InFolder:
         scores = example_scores(self._scorer.metrics, rows)
         examples = self._layout.table(block.rows, block.raw, block.processed, scores)
         self._writer.add(examples, statistics_table(self._scorer.metrics, rows, self._head))
+        if self._memory is not None:
+            self._memory.add(block, rows)
 
     def rows(self, name: str) -> Callable[[], Rows]:
+        if self._memory is not None:
+            return self._memory.rows(name)
         folder: Path = self._writer.folder
         return lambda: read_rows(folder, name)
 
     def table(self) -> Callable[[], pa.Table]:
+        if self._memory is not None:
+            return self._memory.table()
         folder: Path = self._writer.folder
         return lambda: read_examples(folder)

@@ -16,7 +16,7 @@ import numpy as np
 from harness.inputs import arrow
 from harness.stats.options import Options
 from harness.stats.resampling import generator
-from harness.stats.sequential import ConfidenceSequence
+from harness.stats.sequential import ConfidenceSequence, around, without_luck
 from harness.types import Array, Example, HarnessError, Metric, RunResult, check_least
 
 
@@ -59,9 +59,14 @@ class Stop:
             )
         return usable[self.score]
 
+    @property
+    def limit(self) -> float | None:
+        """What the interval is to lie above or below."""
+        return self.threshold if self.threshold is not None else 0.0 if self.baseline is not None else None
+
     def known(self, low: float, high: float) -> str | None:
         """The answer in words, or None while the bounds leave it open."""
-        limit = self.threshold if self.threshold is not None else 0.0 if self.baseline is not None else None
+        limit = self.limit
         subject = f"{self.score}'s difference to {self.baseline.name}" if self.baseline else self.score
         if limit is not None and (low > limit or high < limit):
             return f"{subject} is {'above' if low > limit else 'below'} {limit:g}"
@@ -115,18 +120,35 @@ def until_known(
     sequence = ConfidenceSequence(*bounds, level=stats.level)
     before = None if stop.baseline is None else _baseline_values(stop, stop.baseline, metric, rows)
     order = generator(stats.seed, "order of a sequential run").permutation(len(rows))
-    answer, looks, end = None, 0, 0
+    answer, end = None, 0
+    looks: list[Array] = []
     while answer is None and end < len(order):
         batch = order[end : end + stop.batch]
-        end, looks = end + len(batch), looks + 1
+        end += len(batch)
         scores = values([rows[i] for i in batch])
         gains = scores if before is None else scores - before[batch]
-        sequence.add(gains[~np.isnan(gains)])
+        looks.append(gains[~np.isnan(gains)])
+        sequence.add(looks[-1])
         answer = stop.known(sequence.low, sequence.high)
     needed = sorted(int(i) for i in order[:end])
     baseline = None if stop.baseline is None else stop.baseline.name
-    bounded = sequence.estimate, sequence.low, sequence.high
-    return needed, Stopped(stop.score, answer, *bounded, stats.level, looks, end, len(rows), baseline)
+    estimate = (
+        sequence.estimate if end == len(order) else _without_luck(stop, looks, (*bounds, stats.level), stats.seed)
+    )
+    bounded = estimate, sequence.low, sequence.high
+    return needed, Stopped(stop.score, answer, *bounded, stats.level, len(looks), end, len(rows), baseline)
+
+
+def _without_luck(stop: Stop, looks: Sequence[Array], sequence: tuple[float, float, float], seed: int) -> float:
+    """The estimate after an early end, from the values of each look that has any."""
+    smallest, largest, level = sequence
+    candidates = around(None if stop.width is not None else stop.limit, smallest, largest)
+    return without_luck(
+        [values for values in looks if len(values)],
+        lambda: ConfidenceSequence(smallest, largest, level, candidates),
+        stop.known,
+        generator(seed, "orders of a sequential run"),
+    )
 
 
 def _baseline_values(stop: Stop, run: RunResult, metric: Metric, rows: Sequence[Example]) -> Array:
@@ -151,17 +173,26 @@ def _baseline_values(stop: Stop, run: RunResult, metric: Metric, rows: Sequence[
 
 
 def allowing_for(stopped: Stopped, result: RunResult) -> RunResult:
-    """The result of a run that looked before its end: bounds that allow for it where there are any, else a note."""
-    note = f"looked {stopped.looks} times by {stopped.score}: the interval does not allow for that"
+    """The result of a run that ended early: an estimate and bounds that allow for it where there are any, else a note.
+
+    A run that went on to the end of its data has its ordinary scores: nothing was left out by what was seen.
+    """
+    result = replace(result, stopped=stopped.document())
+    if stopped.examples == stopped.of:
+        return result
+    note = f"looked {stopped.looks} times by {stopped.score}: neither score nor interval allow for that"
     scores = {name: replace(score, note=score.note or note) for name, score in result.scores.items()}
     if stopped.baseline is None and stopped.score in scores:
+        own = result.scores[stopped.score]
+        mean = "none" if own.estimate is None else f"{own.estimate:.{own.digits}f}"
         scores[stopped.score] = replace(
-            result.scores[stopped.score],
+            own,
+            estimate=stopped.estimate,
             low=stopped.low,
             high=stopped.high,
             low_error=None,
             high_error=None,
             method="confidence sequence",
-            note=None,
+            note=f"allows for the end at look {stopped.looks}; the mean of the {stopped.examples} examples is {mean}",
         )
-    return replace(result, scores=scores, stopped=stopped.document())
+    return replace(result, scores=scores)

@@ -1,31 +1,41 @@
 """Paired comparison of systems on the same examples.
 
-For each headline score the difference to a baseline gets a bootstrap interval and a p-value, from the same resamples
-for all systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences.
-`randomization`: outputs of the two systems are swapped at random, p = (1 + #{|d*| >= |d|}) / (R + 1), by exact
-enumeration where there are no more than R ways to swap. One-sided tests leave the bars away. Identical systems get
-p = 1 either way. P-values are adjusted over the whole family (scores x systems x data sets); verdicts follow the
-adjusted ones.
+For each headline score the difference to a baseline gets an interval and a p-value, from the same resamples for all
+systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences, expanded as the
+intervals are (harness/stats/expansion.py). `randomization`: outputs of the two systems are swapped at random,
+p = (1 + #{|d*| >= |d|}) / (R + 1), by exact enumeration where there are no more than R ways to swap. One-sided tests
+leave the bars away. Identical systems get p = 1 either way, and none a smaller p than the units that differ permit
+(harness/stats/fewness.py). P-values are adjusted over the whole family (scores x systems x data sets); verdicts follow
+the adjusted ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from harness.stats.corrections import share
 from harness.stats.design import Design
 from harness.stats.detection import needed, smallest_detectable
-from harness.stats.family import Tested, corrected, macro
+from harness.stats.expansion import Expansion
+from harness.stats.family import corrected, macro
+from harness.stats.hypotheses import Hypothesis, Tested
+from harness.stats.interaction import interactions
 from harness.stats.intervals import interval, number, spread
+from harness.stats.joint import Swaps
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
 from harness.stats.per_example import outcomes
+from harness.stats.planning import against_seeds, degrees_of
+from harness.stats.proportions import TANGO, PairedShares, unseen_error
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
 from harness.stats.spilled import Spilled
-from harness.types import Advance, Array, Comparison, Comparisons, Rows, RunResult, nothing
+from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Metric, Rows, RunResult, nothing
+
+NOTHING_DIFFERS = "no example differs: the standard error is the largest that this leaves likely"
 
 
 def compare(
@@ -38,10 +48,11 @@ def compare(
     """
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
-    averages = macro(by_data, options)
+    averages = macro(by_data, options) if options.by is None else []  # of slices, the whole is the average
+    varying = interactions(by_data) if options.by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
-    return Comparisons(corrected(family, options), corrected(averages, options))
+    return Comparisons(corrected(family, options), corrected(averages, options), varying)
 
 
 def _group(group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, advance: Advance) -> list[Tested]:
@@ -65,17 +76,33 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         swapped = _swapped(pair, paired) if paired.sample(pair.after).summable else _exchanged(pair, paired)
         null = swapped[:, which]
         nulls[pair.before, pair.after] = null.T
-    left_out = None
-    if options.method == "bca":
-        left_out = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
-    lows, highs = interval(differences, seen, options.level, options.method, left_out)
-    errors, gained = spread(differences), paired.gains(pair)
+    by_example, evidence, errors = paired.examples(pair), paired.evidence(pair), spread(differences)
+    gained, expansion = (by_example[1] - by_example[0]).T, evidence.expansion
+    lows, highs = _bounds(pair, paired, differences, seen)
+    differing = paired.differing(pair, gained)
+    spreads = paired.seeds.spreads(pair.before, pair.after) if paired.seeds.asked else None
     draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
     for j, i in enumerate(which):
-        difference, error, under_null, gains = float(seen[j]), float(errors[j]), null[:, j], gained[:, j]
+        difference, error, gains = float(seen[j]), float(errors[j]), gained[:, j]
+        hypothesis = Hypothesis(
+            systems=systems,
+            source=draws,
+            score=j,
+            group=paired.purpose,
+            draws=Swaps(len(null), paired.exact),
+            expansion=expansion,
+            differing=differing[j],
+            shares=PairedShares.of(by_example[0][j], by_example[1][j], metric, evidence, error**2),
+        )
+        method, low, high = options.interval_method, lows[j], highs[j]
+        if options.method == "auto" and hypothesis.shares is not None:
+            method, (low, high) = TANGO, hypothesis.shares.interval(options.level)
         against = options.statistic(np.array(difference), metric.higher_is_better)
-        p_value = share(options.statistic(under_null, metric.higher_is_better), float(against), paired.exact)
+        p_value = hypothesis.p_value(
+            share(options.statistic(null[:, j], metric.higher_is_better), float(against), paired.exact), options
+        )
         checks = _cross_checks(gains, options) if options.cross_check and _is_mean(pair, design) else (None, None)
+        could = _likely_error(error, hypothesis, metric, options)
         row = Comparison(
             dataset=pair.baseline.dataset,
             baseline=pair.baseline.name,
@@ -87,22 +114,40 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             baseline_estimate=number(before[i]),
             system_estimate=number(after[i]),
             difference=number(difference),
-            low=number(lows[j]),
-            high=number(highs[j]),
+            low=number(low),
+            high=number(high),
             p_value=p_value if np.isfinite(difference) else None,
             p_adjusted=None,
             verdict="not distinguishable",
-            smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
-            needed=_needed(pair.n, error, difference, float(against), options),
-            standard_error=number(error),
+            smallest_detectable=number(smallest_detectable(could, options.level, sides=options.sides)),
+            needed=_needed(pair.n, could, difference, float(against), options),
+            standard_error=number(could),
             effect_size=number(difference / (error * np.sqrt(pair.n))) if error > 0 else None,
             **_shares(gains if metric.higher_is_better else -gains),
             p_t=checks[0],
             p_wilcoxon=checks[1],
             higher_is_better=metric.higher_is_better,
             digits=metric.digits_of(metric.score_names[i]),
+            method=method,
+            note=None if differing[j] or not np.isfinite(difference) else NOTHING_DIFFERS,
+            margin=options.margin_of(metric.score_names[i]),
+            degrees=degrees_of(gains, pair.n),
         )
-        yield Tested(row, systems, draws, j, len(under_null), paired.exact)
+        if spreads is not None:
+            row = replace(row, **against_seeds(spreads[j], difference, metric.higher_is_better, options))
+        yield Tested(row, hypothesis)
+
+
+def _bounds(pair: Pair, paired: Paired, differences: Array, seen: Array) -> tuple[Array, Array]:
+    """(low, high), each (tested,), from replicates (resamples, tested) of the differences."""
+    options = paired.options
+    more: Array | Expansion | None = None
+    if options.interval_method == "expanded":
+        more = paired.evidence(pair).expansion
+    elif options.interval_method == "bca":
+        which = tested(pair.metric, options)
+        more = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
+    return interval(differences, seen, options.level, options.interval_method, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +164,20 @@ class _Draws:
     def null(self, score: int) -> Array:
         if self.paired.options.test == "randomization":
             return np.asarray(self.nulls[self.pair.before, self.pair.after][score])
+        if self.paired.seeds.asked:
+            drawn = self.paired.differences(self.pair)
+            return self.paired.seeds.null(self.pair.before, self.pair.after, drawn)[:, score]
         before, after = self.paired.estimates(self.pair)
         place = tested(self.pair.metric, self.paired.options)[score]
         return self.drawn(score) - float(after[place] - before[place])
+
+
+def _likely_error(error: float, by: Hypothesis, metric: Metric, options: ComparisonOptions) -> float:
+    """The standard error of a difference by what could have been seen, where few or no examples differ; from its
+    replicates otherwise."""
+    if by.shares is not None:
+        return by.shares.error(options.level)
+    return error if by.differing else unseen_error(metric, by.expansion, options.level)
 
 
 def _needed(n: int, error: float, difference: float, against: float, options: ComparisonOptions) -> int | None:
@@ -131,7 +187,7 @@ def _needed(n: int, error: float, difference: float, against: float, options: Co
     return needed(n, error, difference, options.level, sides=options.sides)
 
 
-def _shares(gains: Array) -> dict[str, float | None]:
+def _shares(gains: Array) -> dict[str, Any]:
     """Shares of examples won, tied and lost, from gains (n,)."""
     gains = gains[~np.isnan(gains)]
     if len(gains) == 0:
@@ -164,15 +220,19 @@ def _swapped(pair: Pair, paired: Paired) -> Array:
     """Differences (resamples, s) after the swaps: what is marked goes from each system to the other."""
     before, after = paired.sample(pair.before), paired.sample(pair.after)
     of_before, of_after = paired.marked(pair)
-    moved = of_before - of_after
-    once = np.ones((len(moved), paired.design.repeats))
-    swapped = after.scores(after.rows.sum(0) + moved, once)
-    return np.asarray(swapped - before.scores(before.rows.sum(0) - moved, once))
+    each = len(before.members) / len(after.members)  # a system with more outputs an example has larger sums
+    swapped = after.scores(after.rows.sum(0) + (of_before / each - of_after))
+    return np.asarray(swapped - before.scores(before.rows.sum(0) - (of_before - of_after * each)))
 
 
 def _exchanged(pair: Pair, paired: Paired) -> Array:
     """The same for what is not a function of a sum: of the rows of both, each system gets one of every example."""
     before, after, swaps = paired.sample(pair.before), paired.sample(pair.after), paired.swaps
+    if len(before.members) != len(after.members):
+        raise HarnessError(
+            f"{pair.baseline.name} and {pair.system.name} have different numbers of outputs an example, which cannot "
+            f"be swapped for {pair.name}; expected the same number, or test=bootstrap"
+        )
     both = Rows.joined(before.whole, after.whole)
     size = max(1, WEIGHTS // len(both))
 

@@ -22,6 +22,9 @@ from harness.types import HarnessError, RunResult, Texts
 
 Codes = NDArray[np.int64]
 Kept = NDArray[np.bool_]
+IN_A_STRATUM = 4
+"""Units of a stratum below which strata are merged: resamples of two vary half as much as new data would, and of one
+not at all (docs/statistics.md has the table)."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,13 @@ class Design:
     sizes: Codes
     """(strata,) how many units each stratum has."""
     repeat: Codes
-    """(n,) the repeat of each row, numbered from 0."""
+    """(n,) the seed of each row, numbered from 0; 0 where outputs of an example are averaged."""
     label: str
     """What a unit is: `examples`, or `clusters by FIELD`."""
     singles: Codes | None = None
     """(n,) where units are buckets, the example or cluster of each row."""
+    example: Codes | None = None
+    """(n,) the example of each row, where an example has several."""
 
     @classmethod
     def of(
@@ -49,19 +54,21 @@ class Design:
         ids: Sequence[object] | None = None,
         label: str | None = None,
     ) -> Design:
-        """The design of n rows; with repeats, rows of one id (or cluster) are one unit."""
+        """The design of n rows; with repeats, rows of one id (or cluster) are one unit, and a repeat is a seed."""
         repeat = np.zeros(n, dtype=np.int64) if repeats is None else np.asarray(repeats, dtype=np.int64)
         units = clusters if clusters is not None else ids if repeat.any() else None
         members = np.arange(n, dtype=np.int64) if units is None else codes(units)
         sizes = np.array([members.max(initial=-1) + 1], dtype=np.int64)
         if strata is not None and n:
             members, sizes = _by_stratum(members, strata)
-        return cls(members, sizes, repeat, label or ("examples" if clusters is None else "clusters"))
+        example = codes(ids) if repeat.any() and ids is not None else None
+        label = label or ("examples" if clusters is None else "clusters")
+        return cls(members, sizes, repeat, label, example=example)
 
     @classmethod
     def of_run(cls, run: RunResult, seed: int = SEED) -> Design:
-        """The design of a run's rows, by its cluster and strata fields and its repeats; buckets as its config says,
-        the same for the same seed."""
+        """The design of a run's rows, by its cluster and strata fields and its seeds; outputs that are no seeds of
+        their own are averaged. Buckets as its config says, the same for the same seed."""
         fields = [name for name in (run.cluster, run.strata) if name is not None]
         table = run.columns("id", "repeat", *dict.fromkeys(fields))
         ids = Texts(arrow.whole(table.column("id")))
@@ -75,7 +82,40 @@ class Design:
             label=None if run.cluster is None else f"clusters by {run.cluster}",
         )
         stats = run.manifest.get("config", {}).get("stats") if run.manifest else None
-        return design.in_buckets(ids if clusters is None else clusters, Units.of_config(stats, seed))
+        names = ids if clusters is None else clusters
+        drawn = design.with_small_strata_merged().in_buckets(names, Units.of_config(stats, seed))
+        if not 1 <= run.seeds <= drawn.repeats:
+            raise HarnessError(
+                f"{run.path or run.name} says that it has {run.seeds} seeds, and has {drawn.repeats} outputs an "
+                "example; expected no more seeds than outputs"
+            )
+        return drawn.of_seeds(run.seeds)
+
+    def of_seeds(self, seeds: int) -> Design:
+        """The same rows of so many seeds, whose outputs follow each other; 1: all outputs of an example are averaged.
+
+        >>> design = Design.of(4, repeats=[0, 1, 2, 3], ids=["a"] * 4)
+        >>> design.of_seeds(2).repeat.tolist(), design.of_seeds(1).repeat.tolist()
+        ([0, 0, 1, 1], [0, 0, 0, 0])
+        """
+        if seeds == self.repeats:
+            return self
+        return replace(self, repeat=self.repeat * seeds // self.repeats)
+
+    @property
+    def small_strata(self) -> int:
+        """How many strata have too few units to draw from."""
+        return int(np.count_nonzero(self.sizes < IN_A_STRATUM)) if len(self.sizes) > 1 else 0
+
+    def with_small_strata_merged(self) -> Design:
+        """The same rows, strata of too few units merged."""
+        if not self.small_strata:
+            return self
+        of_unit = _merged(np.repeat(np.arange(len(self.sizes)), self.sizes))
+        order = np.argsort(of_unit, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return replace(self, members=place[self.members], sizes=np.bincount(of_unit))
 
     def in_buckets(self, names: Sequence[object], units: Units) -> Design:
         """The same rows with buckets for units, where there are too many of these; `names` (n,): of their units."""
@@ -104,6 +144,7 @@ class Design:
 
     @cached_property
     def repeats(self) -> int:
+        """How many seeds there are; 1 where outputs of an example are averaged."""
         return int(self.repeat.max(initial=0)) + 1
 
     def kept(self, keep: Kept) -> Design:
@@ -114,12 +155,43 @@ class Design:
         stratum = np.repeat(np.arange(len(self.sizes)), self.sizes)[left]
         sizes = np.bincount(stratum, minlength=len(self.sizes))
         singles = None if self.singles is None else self.singles[keep]
-        return replace(self, members=members, sizes=sizes[sizes > 0], repeat=self.repeat[keep], singles=singles)
+        example = None if self.example is None else _renumbered(self.example[keep])[1]
+        return replace(
+            self, members=members, sizes=sizes[sizes > 0], repeat=self.repeat[keep], singles=singles, example=example
+        )
 
     def count(self, keep: Kept | None = None) -> int:
         """How many examples or clusters there are, among the rows that are kept."""
         singles = self.members if self.singles is None else self.singles
         return int(np.count_nonzero(np.bincount(singles if keep is None else singles[keep])))
+
+    @cached_property
+    def of_examples(self) -> Codes:
+        """(examples,) the unit of each example."""
+        if self.example is None:
+            return self.members
+        of_example = np.empty(int(self.example.max(initial=-1)) + 1, dtype=np.int64)
+        of_example[self.example] = self.members
+        return of_example
+
+    def complete(self, scored: Kept) -> Kept:
+        """(examples,) those of which every output was scored; `scored` (n,)."""
+        if self.example is None:
+            return scored
+        whole = np.ones(int(self.example.max(initial=-1)) + 1, dtype=np.bool_)
+        whole[self.example[~scored]] = False
+        return whole
+
+    def rows_of(self, examples: Kept) -> Kept:
+        """(n,) the rows of these examples."""
+        return examples if self.example is None else examples[self.example]
+
+    def averaged(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(examples, s) means of the values (n, s) of each example's outputs; NaN where one has none."""
+        if self.example is None:
+            return values
+        counts = np.bincount(self.example)
+        return np.stack([np.bincount(self.example, column) / counts for column in values.T], axis=1)
 
     @cached_property
     def description(self) -> str:
@@ -168,3 +240,20 @@ def _by_stratum(members: Codes, strata: Sequence[object]) -> tuple[Codes, Codes]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return place[members], np.bincount(of_unit)
+
+
+def _merged(of_unit: Codes) -> Codes:
+    """The stratum of each unit (units,), those of too few units merged into one; where that has too few still, with the
+    smallest of the others.
+
+    >>> _merged(np.repeat([0, 1, 2], [5, 2, 3])).tolist(), _merged(np.repeat([0, 1, 2], [5, 1, 4])).tolist()
+    ([0, 0, 0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
+    """
+    sizes = np.bincount(of_unit)
+    small = np.flatnonzero(sizes < IN_A_STRATUM)
+    if len(small) and sizes[small].sum() < IN_A_STRATUM and len(small) < len(sizes):
+        others = np.where(sizes < IN_A_STRATUM, len(of_unit) + 1, sizes)
+        small = np.append(small, np.argmin(others))
+    merged = np.arange(len(sizes))
+    merged[small] = small.min(initial=len(sizes))
+    return _renumbered(merged[of_unit])[1]

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from harness.stats.fewness import fewest
 from harness.types import Comparison, HarnessError
 
 POWER = 0.8
@@ -36,7 +37,9 @@ def smallest_detectable(error: float, level: float, power: float = POWER, sides:
 
 def needed(n: int, error: float, difference: float, level: float, power: float = POWER, sides: int = 2) -> int:
     """Units needed to detect the difference with that power, from the error that n units have."""
-    return max(2, math.ceil(n * (smallest_detectable(error, level, power, sides) / abs(difference)) ** 2))
+    return max(
+        fewest(level, sides), math.ceil(n * (smallest_detectable(error, level, power, sides) / abs(difference)) ** 2)
+    )
 
 
 def power_of(difference: float, error: float, level: float, sides: int = 2) -> float:
@@ -56,17 +59,27 @@ class Power:
     score: str
     n: int
     unit: str
-    standard_error: float
-    smallest_detectable: float
+    standard_error: float | None
+    """Where no example differs, the largest that this leaves likely; None where the score has no scale to say it by."""
+    smallest_detectable: float | None
     """With this n and the power asked for."""
     difference: float
     """The one asked about, or the one seen."""
-    power: float
+    power: float | None
     """The share of such experiments that would detect it with this n."""
     needed: int | None
     """Units that would detect it with the power asked for; None for no difference."""
     digits: int
     """How many digits after the point differences in the score are shown with."""
+    needed_low: int | None = None
+    needed_high: int | None = None
+    """The interval of `needed`, as badly as the standard error is known; None where no number would do."""
+    seeds: tuple[int, int] | None = None
+    """Where the question is of new seeds, how many baseline and system have."""
+    needed_seeds: int | None = None
+    """Seeds of each system that would detect it on these units."""
+    note: str | None = None
+    """What was taken for granted."""
 
 
 def powers(
@@ -79,9 +92,9 @@ def powers(
         raise HarnessError("difference=0; expected a difference to detect")
     estimates = []
     for row in rows:
-        if row.standard_error is None or row.difference is None:
+        if row.difference is None:
             continue
-        asked = abs(row.difference if difference is None else difference)
+        asked, error = abs(row.difference if difference is None else difference), row.standard_error
         estimates.append(
             Power(
                 row.dataset,
@@ -90,11 +103,11 @@ def powers(
                 row.score,
                 row.n,
                 row.unit,
-                row.standard_error,
-                smallest_detectable(row.standard_error, level, power, sides),
+                error,
+                None if error is None else smallest_detectable(error, level, power, sides),
                 asked,
-                power_of(asked, row.standard_error, level, sides),
-                needed(row.n, row.standard_error, asked, level, power, sides) if asked else None,
+                None if error is None else power_of(asked, error, level, sides),
+                None if error is None or not asked else needed(row.n, error, asked, level, power, sides),
                 row.digits,
             )
         )

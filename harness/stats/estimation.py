@@ -14,11 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.stats import intervals
-from harness.stats.design import Design, codes
+from harness.stats.design import IN_A_STRATUM, Design, codes
 from harness.stats.options import Options
 from harness.stats.resampling import quiet_single_thread
 from harness.stats.tally import Tally
-from harness.types import ABSENT, Advance, Batch, Examples, HarnessError, Rows, Score, Texts, joined_columns, nothing
+from harness.types import (
+    ABSENT,
+    Advance,
+    Batch,
+    Engine,
+    Examples,
+    HarnessError,
+    Rows,
+    Score,
+    Texts,
+    joined_columns,
+    nothing,
+)
 
 log = logging.getLogger(__name__)
 GROUPING = re.compile(
@@ -38,10 +50,14 @@ class Failures:
 
 
 def estimate(
-    tallies: Sequence[Tally], failures: Failures, options: Options, advance: Advance = nothing
+    tallies: Sequence[Tally],
+    failures: Failures,
+    options: Options,
+    advance: Advance = nothing,
+    engine: Engine | None = None,
 ) -> dict[str, Score]:
     """Every score with its interval; where examples failed, also what they could have made of it."""
-    scores = _with_gaps(intervals.tallied_scores(tallies, options, advance), tallies, len(failures.places))
+    scores = _with_gaps(intervals.tallied_scores(tallies, options, advance, engine), tallies, len(failures.places))
     return _with_extremes(scores, tallies, failures) if len(failures.places) else scores
 
 
@@ -74,7 +90,13 @@ def design_of(blocks: Iterable[Examples], cluster: str | None, options: Options)
         ids=ids,
         label=None if cluster is None else f"clusters by {cluster}",
     )
-    return design.in_buckets(ids if clusters is None else clusters, options.drawn)
+    if design.small_strata:
+        log.warning(
+            "stats.strata=%s: %d of its values have fewer than %d %s, too few to draw from; they are merged",
+            options.strata, design.small_strata, IN_A_STRATUM, design.label,
+        )  # fmt: skip
+    drawn = design.with_small_strata_merged().in_buckets(ids if clusters is None else clusters, options.drawn)
+    return drawn if options.repeats == "seeds" else drawn.of_seeds(1)
 
 
 def _gathered(

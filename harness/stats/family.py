@@ -7,49 +7,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from harness.stats.corrections import benjamini_hochberg, holm, max_t, share
 from harness.stats.detection import smallest_detectable
+from harness.stats.expansion import Expansion
+from harness.stats.fewness import TOO_FEW, reason, too_few
+from harness.stats.hypotheses import Hypothesis, Tested
 from harness.stats.intervals import interval, number, spread
+from harness.stats.joint import Joint, Swaps
+from harness.stats.margins import EQUIVALENT, NOT_WORSE, margin_p_values
 from harness.stats.options import ComparisonOptions
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
-
-
-class Source(Protocol):
-    """The draws of the scores of two systems, made when they are asked for: a family's do not fit into memory."""
-
-    def drawn(self, score: int) -> Array:
-        """The replicates (resamples,) of the difference."""
-        ...
-
-    def null(self, score: int) -> Array:
-        """The differences (draws,) under the null hypothesis."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """A comparison before its correction, with its draws. There may be hundreds of thousands."""
-
-    row: Comparison
-    systems: tuple[str, str]
-    source: Source
-    score: int
-    """Its place among those of the source."""
-    draws: int
-    """How many there are under the null: `resamples`, or all there can be where those are fewer."""
-    exact: bool
-
-    def drawn(self) -> Array:
-        return self.source.drawn(self.score)
-
-    def null(self) -> Array:
-        return self.source.null(self.score)
 
 
 def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparison]:
@@ -59,11 +32,7 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     if not tested or options.correction == "none":
         adjusted = plain
     elif options.correction == "max-t":
-        exact = all(part.exact for part in tested) and len({part.draws for part in tested}) == 1
-        nulls = _Nulls(tested, tested[0].draws if exact else options.resamples, options)
-        seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
-        adjusted = max_t([float(options.statistic(np.array(d), up)) for d, up in seen], nulls, exact)
-        adjusted = [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
+        adjusted = _max_t(tested, plain, options)
     else:
         adjusted = (holm if options.correction == "holm" else benjamini_hochberg)(plain)
         least = len(tested) / (options.resamples + 1)
@@ -73,61 +42,103 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
                 "significant; expected more resamples, or the correction max-t",
                 len(tested), options.resamples, least, 1 - options.level,
             )  # fmt: skip
-    judged = [_judged(tested.pop().row, p, options) for p in reversed(adjusted)]
+    within = margin_p_values(tested, options)
+    judged = [_judged(tested.pop().row, p, within.get(i), options) for i, p in reversed(list(enumerate(adjusted)))]
     return judged[::-1]
+
+
+def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: ComparisonOptions) -> list[float]:
+    joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
+    shares = max_t([part.statistic(options) for part in tested], _Nulls(tested, joint, options), joint.exact)
+    expanded = [
+        p if part.row.question == "seeds" else part.by.p_value(p, options)
+        for part, p in zip(tested, shares, strict=True)
+    ]
+    return [max(p, q) for p, q in zip(expanded, plain, strict=True)]
 
 
 class _Nulls(Sequence[Array]):
     """The statistics (length,) of each hypothesis under the null, made when they are asked for."""
 
-    def __init__(self, family: Sequence[Tested], length: int, options: ComparisonOptions) -> None:
-        self.family, self.length, self.options = family, length, options
+    def __init__(self, family: Sequence[Tested], joint: Joint, options: ComparisonOptions) -> None:
+        self.family, self.joint, self.options = family, joint, options
 
     def __len__(self) -> int:
         return len(self.family)
 
     def __getitem__(self, i: Any) -> Any:
-        hypothesis = self.family[i]
-        return self.options.statistic(np.resize(hypothesis.null(), self.length), hypothesis.row.higher_is_better)
+        part = self.family[i]
+        null = self.joint.taken(part.by.group, part.by.null())
+        return self.options.statistic(null, part.row.higher_is_better)
 
 
-def _judged(row: Comparison, p_adjusted: float, options: ComparisonOptions) -> Comparison:
-    verdict = "not distinguishable"
-    if p_adjusted <= 1 - options.level and row.difference:
+def _judged(
+    row: Comparison, p_adjusted: float, within: tuple[float, float] | None, options: ComparisonOptions
+) -> Comparison:
+    """The verdict. What lies within a margin is equivalent, be it better or worse by less than that."""
+    alpha, verdict = 1 - options.level, "not distinguishable"
+    not_worse, equivalent = within or (1.0, 1.0)
+    if equivalent <= alpha:
+        verdict = EQUIVALENT
+    elif p_adjusted <= alpha and row.difference:
         verdict = "better" if (row.difference > 0) == row.higher_is_better else "worse"
+    elif not_worse <= alpha:
+        verdict = NOT_WORSE
+    elif too_few(row, options.level, options.sides) and row.difference is not None:
+        verdict = TOO_FEW
+        row = replace(row, smallest_detectable=None, note=reason(row, options.level, options.sides))
+    if within is not None:
+        row = replace(row, p_not_worse=not_worse, p_equivalent=equivalent)
     return replace(row, p_adjusted=p_adjusted, verdict=verdict)
 
 
 def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> list[Tested]:
     """Each score of a pair of systems averaged over the data sets, where all data sets have it."""
-    tables = [{(*part.systems, part.row.score): part for part in group} for group in groups]
+    tables = [{(*part.by.systems, part.row.score): part for part in group} for group in groups]
     if len(groups) < 2 or any(len(t) < len(group) for t, group in zip(tables, groups, strict=True)):
         return []  # one data set, or several runs of one system on it
+    if any(part.row.question == "seeds" for group in groups for part in group):
+        log.warning("averages over data sets are not tested for new seeds; --question outputs tests these outputs")
+        return []
     common = [key for key in tables[0] if all(key in table for table in tables)]
-    return [_averaged([table[key] for table in tables], options) for key in common]
+    if not common:
+        return []
+    joint = Joint({group[0].by.group: group[0].by.draws for group in groups}, options.resamples, options.seed)
+    return [_averaged([table[key] for table in tables], joint, options) for key in common]
 
 
-def _averaged(parts: Sequence[Tested], options: ComparisonOptions) -> Tested:
+def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions) -> Tested:
     rows = [part.row for part in parts]
-    mean = _Mean(parts, options.resamples)
-    drawn, null = mean.drawn(), mean.null()
+    mean = _Mean([part.by for part in parts], joint)
+    drawn = mean.drawn()
     estimates = [[getattr(row, f"{who}_estimate") for row in rows] for who in ("baseline", "system")]
     before, after = (None if None in some else float(np.mean(some)) for some in estimates)
     difference = np.nan if before is None or after is None else after - before
-    method = "percentile" if options.method == "bca" else options.method
-    low, high = interval(drawn[:, None], np.array([difference]), options.level, method)
-    error = float(spread(drawn[:, None])[0])
+    hypothesis = Hypothesis(
+        systems=parts[0].by.systems,
+        source=mean,
+        score=0,
+        group="average",
+        draws=Swaps(joint.length, joint.exact),
+        expansion=Expansion.joined([part.by.expansion for part in parts], [_variance(part) for part in parts]),
+        differing=sum(part.by.differing for part in parts),
+        shares=None,
+    )
+    method = "expanded" if options.method in ("auto", "bca") else options.method
+    more = hypothesis.expansion if method == "expanded" else None
+    low, high = interval(drawn[:, None], np.array([difference]), options.level, method, more)
+    error = float(spread(drawn[:, None])[0]) if hypothesis.differing else _unseen(rows)
     units = sorted({row.unit for row in rows})
     first = rows[0]
-    seen = options.statistic(np.array(difference), first.higher_is_better)
-    p_value = share(options.statistic(null, first.higher_is_better), float(seen))
+    seen = float(options.statistic(np.array(difference), first.higher_is_better))
+    plain = share(options.statistic(mean.null(), first.higher_is_better), seen, joint.exact)
     weights = [row.n for row in rows]
     won, tied, lost = (_weighted([getattr(row, name) for row in rows], weights) for name in ("won", "tied", "lost"))
     row = replace(
         first,
         dataset=f"average of {len(rows)} data sets",
-        baseline=parts[0].systems[0],
-        system=parts[0].systems[1],
+        baseline=parts[0].by.systems[0],
+        system=parts[0].by.systems[1],
         n=sum(weights),
         unit=units[0] if len(units) == 1 else "units",
         excluded=sum(row.excluded for row in rows),
@@ -136,7 +147,7 @@ def _averaged(parts: Sequence[Tested], options: ComparisonOptions) -> Tested:
         difference=number(difference),
         low=number(low[0]),
         high=number(high[0]),
-        p_value=p_value if np.isfinite(difference) else None,
+        p_value=hypothesis.p_value(plain, options) if np.isfinite(difference) else None,
         smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
         needed=None,
         standard_error=number(error),
@@ -146,22 +157,35 @@ def _averaged(parts: Sequence[Tested], options: ComparisonOptions) -> Tested:
         won=won,
         tied=tied,
         lost=lost,
+        method=method,
+        note=None,
     )
-    return Tested(row, parts[0].systems, mean, 0, options.resamples, False)
+    return Tested(row, hypothesis)
+
+
+def _unseen(rows: Sequence[Comparison]) -> float:
+    """The largest standard error that the mean may have where no example of any data set differs."""
+    return float(np.sqrt(sum(np.nan if row.standard_error is None else row.standard_error**2 for row in rows))) / len(
+        rows
+    )
+
+
+def _variance(part: Tested) -> float:
+    return (part.row.standard_error or 0.0) ** 2 if part.by.differing else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
     """The draws of the average over data sets."""
 
-    parts: Sequence[Tested]
-    resamples: int
+    parts: Sequence[Hypothesis]
+    joint: Joint
 
     def drawn(self, score: int = 0) -> Array:
         return np.asarray(np.mean([part.drawn() for part in self.parts], axis=0))
 
     def null(self, score: int = 0) -> Array:
-        return np.asarray(np.mean([np.resize(part.null(), self.resamples) for part in self.parts], axis=0))
+        return np.asarray(np.mean([self.joint.taken(part.group, part.null()) for part in self.parts], axis=0))
 
 
 def _weighted(shares: Sequence[float | None], weights: Sequence[int]) -> float | None:

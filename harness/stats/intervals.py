@@ -2,11 +2,16 @@
 
 | method | bounds |
 | --- | --- |
+| auto | `agresti-coull` for scores that are shares of examples, else `expanded` |
+| expanded | quantiles of the replicates, further out the fewer units there are (harness/stats/expansion.py) |
+| agresti-coull, wilson | from the binomial distribution (harness/stats/proportions.py) |
 | percentile | quantiles of the replicates (Efron and Tibshirani 1993, chapter 13) |
 | basic | the same reflected at the estimate |
 | bca | quantiles corrected for bias, ties counting half, and for acceleration by the exact jackknife (Efron 1987) |
 | normal | the estimate and a multiple of the replicates' standard deviation |
 | studentized | quantiles of (replicate - estimate) / its own standard error, by the delta method (Hall 1988) |
+
+Where repeats are seeds the bounds are those of `harness.stats.seeds`, whatever is asked for.
 
 A metric that is `jackknifed` has `jackknife` whatever is asked for: quantiles of the estimate plus the shifts of the
 units drawn, that of each found by leaving it out (Efron and Stein 1981).
@@ -18,15 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from statistics import NormalDist
 
 import numpy as np
 
+from harness.inputs.choices import OVER_SEEDS
+from harness.stats import seeds
 from harness.stats.design import Design
+from harness.stats.expansion import NORMAL, Expansion
 from harness.stats.options import Options
-from harness.stats.resampling import Draws, Sample, quiet_single_thread, replicates, resampled
+from harness.stats.proportions import AGRESTI_COULL, WILSON, Evidence, scale_of, share_interval
+from harness.stats.resampling import BLOCK, Sample, quiet_single_thread, replicates
+from harness.stats.studentizing import can_studentize, studentized
 from harness.stats.tally import Tally
-from harness.types import Advance, Array, HarnessError, Score, Statistics, nothing
+from harness.types import Advance, Array, Engine, HarnessError, Score, Statistics, nothing
 
 USABLE = 0.9
 """Share of replicates that must have a standard error for studentising; else the percentiles stand in."""
@@ -35,7 +44,10 @@ GROUPS = 10
 ROUNDING = 1e-12
 """Replicates that differ by no more than this, as a share of the largest, are the same: sums have last bits."""
 JACKKNIFE = "jackknife"
-NORMAL = NormalDist()
+FEW = 5
+"""Units up to which an interval says little: the replicates of so few reach no further than the farthest of them."""
+Bounds = Callable[[Array], tuple[Array, Array]]
+"""From replicates (resamples, s) to (low, high), each (s,)."""
 DEFAULT = Options()
 
 
@@ -54,7 +66,7 @@ def scores(
 
 
 def tallied_scores(
-    tallies: Sequence[Tally], options: Options = DEFAULT, advance: Advance = nothing
+    tallies: Sequence[Tally], options: Options = DEFAULT, advance: Advance = nothing, engine: Engine | None = None
 ) -> dict[str, Score]:
     """The same of rows that were added up as they came."""
     options.check()
@@ -65,7 +77,10 @@ def tallied_scores(
     for group in together.values():
         samples = [sample for _, sample in group]
         draw = options.resamples if samples[0].design.units > 1 else 0
-        drawn = replicates(samples, draw, options.seed, "intervals", advance) if draw else [None] * len(samples)
+        if samples[0].design.repeats > 1:  # bounds of seeds need none; a few tell whether the score is defined
+            draw = min(draw, BLOCK)
+        how = options.seed, "intervals", advance, engine
+        drawn = replicates(samples, draw, *how) if draw else [None] * len(samples)
         for (tally, sample), replicate in zip(group, drawn, strict=True):
             for score in _scores(tally, sample, replicate, options):
                 if score.name in by_name:
@@ -82,7 +97,9 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
     with quiet_single_thread():
         if sample.design.units:
             estimates = sample.estimate()
-        if drawn is not None:
+        if drawn is not None and sample.design.repeats > 1:
+            ends, methods = seeds.bounds(sample, estimates, options.level), [OVER_SEEDS] * len(nan)
+        elif drawn is not None:
             ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()
     for i, name in enumerate(metric.score_names):
@@ -97,7 +114,7 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
             resamples=options.resamples,
             signature=str(tally.signature),
             higher_is_better=metric.higher_is_better,
-            note=_note(sample.design, float(estimates[i]), options.resamples, replicate),
+            note=_note(sample, float(estimates[i]), options.resamples, replicate, methods[i]),
             low_error=number(errors[0][i]),
             high_error=number(errors[1][i]),
             title=metric.title_of(name),
@@ -110,28 +127,69 @@ def bounds(
     sample: Sample, drawn: Array, estimates: Array, options: Options
 ) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
     """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s)."""
-    level, method = options.level, JACKKNIFE if sample.jackknifed else options.method
-    plain = "percentile" if method in ("studentized", JACKKNIFE) else method
-    more = sample.left_out() if method == "bca" else None
-    ends = interval(drawn, estimates, level, plain, more)
-    errors = partial(monte_carlo_errors, drawn, estimates, level, plain, more)
-    if method != "studentized" or not _can_studentize(sample):
-        return ends, [method if sample.jackknifed else plain] * len(estimates), errors
-    studentised, error = _studentized(sample, drawn, estimates, options.seed)
+    if sample.jackknifed:
+        ends_of, taken = partial(interval, estimates=estimates, level=options.level, method="percentile"), JACKKNIFE
+        return ends_of(drawn), [taken] * len(estimates), partial(monte_carlo_errors, drawn, ends_of)
+    if options.method == "studentized":
+        return _studentized_bounds(sample, drawn, estimates, options)
+    bounds_of, methods = _plain(sample, estimates, options)
+    return bounds_of(drawn), methods, partial(monte_carlo_errors, drawn, bounds_of)
+
+
+def _plain(sample: Sample, estimates: Array, options: Options) -> tuple[Bounds, list[str]]:
+    """(what finds the bounds from replicates, the method taken for each score)."""
+    chosen, level = options.method, options.level
+    method = "expanded" if chosen in ("auto", WILSON) else chosen
+    more = sample.left_out() if method == "bca" else sample.expansion if method == "expanded" else None
+    ends_of = partial(interval, estimates=estimates, level=level, method=method, more=more)
+    shares = np.flatnonzero(sample.two_valued) if chosen in ("auto", WILSON) else np.empty(0, np.int64)
+    if not len(shares):
+        return ends_of, [method] * len(estimates)
+    exact = WILSON if chosen == WILSON else AGRESTI_COULL
+    evidence = Evidence.of(sample.design, sample.expansion)
+    smallest, largest = scale_of(sample.metric)
+    scale = largest - smallest
+
+    def with_shares(drawn: Array) -> tuple[Array, Array]:
+        low, high = ends_of(drawn)
+        values, variances = (estimates[shares] - smallest) / scale, (spread(drawn[:, shares]) / scale) ** 2
+        ends = share_interval(values, variances, evidence, level, exact)
+        low[shares], high[shares] = (smallest + scale * end for end in ends)
+        return low, high
+
+    return with_shares, [exact if i in shares else method for i in range(len(estimates))]
+
+
+def _studentized_bounds(
+    sample: Sample, drawn: Array, estimates: Array, options: Options
+) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
+    """As `bounds`; the percentiles stand in where too few replicates have a standard error."""
+    level, method, plain = options.level, options.method, "percentile"
+    percentiles = partial(interval, estimates=estimates, level=level, method=plain)
+    ends, errors = percentiles(drawn), partial(monte_carlo_errors, drawn, percentiles)
+    if not can_studentize(sample):
+        return ends, [plain] * len(estimates), errors
+    studentised, error = studentized(sample, drawn, estimates, options.seed)
     fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
-    better = interval(studentised, estimates, level, method, error)
+    by_errors = partial(interval, estimates=estimates, level=level, method=method, more=error)
 
     def both() -> tuple[Array, Array]:
-        mine = monte_carlo_errors(studentised, estimates, level, method, error)
+        mine = monte_carlo_errors(studentised, by_errors)
         low, high = (np.where(fit, a, b) for a, b in zip(mine, errors(), strict=True))
         return low, high
 
-    low, high = (np.where(fit, a, b) for a, b in zip(better, ends, strict=True))
+    low, high = (np.where(fit, a, b) for a, b in zip(by_errors(studentised), ends, strict=True))
     return (low, high), [method if usable else plain for usable in fit], both
 
 
-def _note(design: Design, estimate: float, resamples: int, drawn: Array | None) -> str | None:
-    """What a reader must know before trusting the bounds."""
+def _note(sample: Sample, estimate: float, resamples: int, drawn: Array | None, method: str) -> str | None:
+    """What a reader must know before trusting the bounds, or comparing the value with others."""
+    reason = _reason(sample.design, estimate, resamples, drawn, method)
+    return "; ".join(filter(None, (reason, sample.metric.caution if np.isfinite(estimate) else None))) or None
+
+
+def _reason(design: Design, estimate: float, resamples: int, drawn: Array | None, method: str) -> str | None:
+    """Why there is no interval, or one that says little."""
     unit = design.label.partition(" ")[0]
     if design.units == 0:
         return "no example could be scored"
@@ -141,27 +199,28 @@ def _note(design: Design, estimate: float, resamples: int, drawn: Array | None) 
         return f"one {unit[:-1]}: no interval" if resamples else None
     if np.isnan(drawn).all():
         return "undefined on every resample: no interval"
-    if design.units == 2:
-        return f"2 {unit}: the interval says little"
-    if np.nanmax(drawn) - np.nanmin(drawn) <= ROUNDING * np.nanmax(np.abs(drawn)):
+    constant = np.nanmax(drawn) - np.nanmin(drawn) <= ROUNDING * np.nanmax(np.abs(drawn))
+    if design.units > 2 and constant and method not in (AGRESTI_COULL, WILSON):
         return f"the same on every resample of the {design.units} {unit}: the interval has no width"
+    if design.units <= FEW:
+        return f"{design.units} {unit}: the interval says little"
     return None
 
 
 def interval(
-    drawn: Array, estimates: Array, level: float, method: str, more: Array | None = None
+    drawn: Array, estimates: Array, level: float, method: str, more: Array | Expansion | None = None
 ) -> tuple[Array, Array]:
     """(low, high), each (s,), from replicates (resamples, s).
 
-    `more`: for BCa the jackknife values (n, s); for `studentized`, where `drawn` holds studentised replicates, the
-    standard errors of the estimates (s,).
+    `more`: for `expanded` how far the replicates fall short; for BCa the jackknife values (n, s); for `studentized`,
+    where `drawn` holds studentised replicates, the standard errors of the estimates (s,).
     """
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    tails = more.tails(level) if isinstance(more, Expansion) else np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "normal":
         reach = NORMAL.inv_cdf(float(tails[1])) * spread(drawn)
         return estimates - reach, estimates + reach
     if method == "bca":
-        assert more is not None
+        assert isinstance(more, np.ndarray)
         places = [_bca_tails(drawn[:, i], estimates[i], more[:, i], tails) for i in range(drawn.shape[1])]
         low, high = np.concatenate([_quantiles(drawn[:, [i]], at) for i, at in enumerate(places)], axis=1)
     else:
@@ -169,22 +228,23 @@ def interval(
     if method == "basic":
         return 2 * estimates - high, 2 * estimates - low
     if method == "studentized":
-        assert more is not None
+        assert isinstance(more, np.ndarray)
         return estimates - high * more, estimates - low * more
     return low, high
 
 
-def monte_carlo_errors(
-    drawn: Array, estimates: Array, level: float, method: str, more: Array | None = None
-) -> tuple[Array, Array]:
+def monte_carlo_errors(drawn: Array, ends_of: Bounds) -> tuple[Array, Array]:
     """Standard errors (low, high), each (s,), of the bounds as estimates of what endless resampling would give: from
     the bounds of ten groups of resamples, of which the bounds of all are about the average."""
     size = len(drawn) // GROUPS
     if size < 2:
         return (np.full(drawn.shape[1], np.nan),) * 2
-    groups = [interval(drawn[i * size : (i + 1) * size], estimates, level, method, more) for i in range(GROUPS)]
-    low, high = (np.array(bounds).std(axis=0, ddof=1) / np.sqrt(GROUPS) for bounds in zip(*groups, strict=True))
-    return low, high
+    groups = [ends_of(drawn[i * size : (i + 1) * size]) for i in range(GROUPS)]
+    low, high = (np.array(bounds) for bounds in zip(*groups, strict=True))
+    low_error, high_error = (
+        np.where(np.ptp(ends, axis=0) == 0, 0.0, ends.std(axis=0, ddof=1)) / np.sqrt(GROUPS) for ends in (low, high)
+    )
+    return low_error, high_error
 
 
 def spread(drawn: Array) -> Array:
@@ -218,53 +278,6 @@ def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> 
     acceleration = float((deviations**3).sum() / scale) if scale > 0 else 0.0
     moved = [bias + NORMAL.inv_cdf(float(tail)) for tail in tails]
     return np.array([NORMAL.cdf(bias + z / (1 - acceleration * z)) for z in moved])
-
-
-# ---------------------------------------------------------------- studentised
-
-
-def _can_studentize(sample: Sample) -> bool:
-    """The delta method needs a function of sums over units drawn alike; elsewhere the percentiles stand in."""
-    return sample.summable and sample.design.repeats == 1 and len(sample.design.sizes) == 1
-
-
-def _studentized(sample: Sample, drawn: Array, estimates: Array, seed: int) -> tuple[Array, Array]:
-    """(studentised replicates (resamples, s), standard errors of the estimates (s,)).
-
-    A score is a function of sums S of rows r, so that its variance is about g' M g - (g' S)^2 / n with its gradient g
-    and the sums M of products r r'. Both come from the same counts as the replicates.
-    """
-    rows = sample.rows
-    first, second = np.triu_indices(rows.shape[1])
-    products = rows[:, first] * rows[:, second]
-    sums, moments = resampled([rows, products], Draws(sample.design, len(drawn), seed, "intervals"))
-    errors = _standard_errors(sample, sums, moments)
-    whole = _standard_errors(sample, rows.sum(0, keepdims=True), products.sum(0, keepdims=True))[0]
-    return np.where(errors > 0, (drawn - estimates) / errors, np.nan), whole
-
-
-def _standard_errors(sample: Sample, sums: Array, moments: Array) -> Array:
-    """(r, s) from sums (r, k) and the upper triangle of their second moments (r, k (k + 1) / 2)."""
-    k = sums.shape[1]
-    first, second = np.triu_indices(k)
-    twice = np.where(first == second, 1.0, 2.0)
-    gradient = np.stack([_slope(sample, sums, j) for j in range(k)], axis=1)  # (r, k, s)
-    errors = np.empty((len(sums), gradient.shape[2]))
-    for i in range(gradient.shape[2]):
-        g = gradient[:, :, i]
-        square = (moments * twice * g[:, first] * g[:, second]).sum(1)
-        errors[:, i] = np.sqrt(np.maximum(square - (g * sums).sum(1) ** 2 / sample.design.units, 0.0))
-    return errors
-
-
-def _slope(sample: Sample, sums: Array, j: int) -> Array:
-    """Derivatives (r, s) of the scores by one statistic, by differences that keep counts from turning negative."""
-    step = 1e-5 * np.maximum(np.abs(sums[:, j]), 1.0)
-    up, down = sums.copy(), sums.copy()
-    up[:, j] += step
-    down[:, j] = np.where(sums[:, j] >= 0, np.maximum(sums[:, j] - step, 0.0), sums[:, j] - step)
-    rise = sample.metric.score(up) - sample.metric.score(down)
-    return np.asarray(rise / (up[:, j] - down[:, j])[:, None])
 
 
 def number(value: float) -> float | None:

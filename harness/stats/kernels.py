@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.compiled import compiled
+from harness.compiled import compiled, compiled_routine
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+CAUTION = 0.5
+"""A bet never risks more than this share of the money."""
 TILE = 256
 """Rows that are added to all resamples of a block before the next ones: they stay in the processor's cache."""
 
@@ -38,8 +40,7 @@ def _next(s: Any) -> Any:
 
 @compiled
 def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
-    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement."""
-    s = state.copy()
+    """Fills counts (r, units): of each stratum as many units as it has, drawn with replacement. The state moves on."""
     counts[:] = 0
     for r in range(counts.shape[0]):
         start = np.uint64(0)
@@ -48,7 +49,7 @@ def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
             unfair = (np.uint64(1) << HALF) % bound
             left = size
             while left > 0:
-                bits = _next(s)
+                bits = _next(state)
                 for half in (bits & LOW, bits >> HALF):  # one number from each half
                     product = half * bound
                     if left > 0 and (product & LOW) >= unfair:
@@ -59,13 +60,12 @@ def bootstrap_counts(state: Any, sizes: Any, counts: Any) -> None:
 
 @compiled
 def coin_flips(state: Any, counts: Any) -> None:
-    """Fills counts (r, units) with 0 and 1, each as likely."""
-    s = state.copy()
+    """Fills counts (r, units) with 0 and 1, each as likely. The state moves on."""
     for r in range(counts.shape[0]):
         bits = np.uint64(0)
         for i in range(counts.shape[1]):
             if i % 64 == 0:
-                bits = _next(s)
+                bits = _next(state)
             counts[r, i] = bits & np.uint64(1)
             bits >>= np.uint64(1)
 
@@ -122,3 +122,31 @@ def _mixed(value: Any) -> Any:
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
+
+
+@compiled_routine
+def bet(values: Any, grid: Any, capital: Any, moments: Any, ends: Any, limit: Any) -> None:
+    """Bets against every candidate for the mean of values in [0, 1], one value after the other (stats/sequential.py).
+
+    Moves on: the logarithms of the capital (2, grid) of those who bet on a higher and on a lower mean; the moments
+    (count, sum, sum of squared deviations from the means so far and 0.25); the places (2,) of the lowest and the
+    highest candidate that is not out.
+    """
+    last = len(grid) - 1
+    for x in values:
+        variance = moments[2] / (moments[0] + 1.0)
+        moments[0] += 1.0
+        n = moments[0]
+        stake = np.sqrt(2.0 * limit / (variance * n * np.log(1.0 + n)))
+        for i in range(ends[0], ends[1] + 1):
+            m = grid[i]
+            up = stake if m == 0.0 else min(stake, CAUTION / m)
+            down = stake if m == 1.0 else min(stake, CAUTION / (1.0 - m))
+            capital[0, i] += np.log1p(up * (x - m))
+            capital[1, i] += np.log1p(-down * (x - m))
+        moments[1] += x
+        moments[2] += (x - (0.5 + moments[1]) / (n + 1.0)) ** 2
+        while ends[0] < last and capital[0, ends[0]] >= limit and capital[0, ends[0] + 1] >= limit:
+            ends[0] += 1
+        while ends[1] > 0 and capital[1, ends[1]] >= limit and capital[1, ends[1] - 1] >= limit:
+            ends[1] -= 1

@@ -9,6 +9,8 @@ harness.types.errors.HarnessError: correction=bonferroni; expected one of max-t,
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +22,10 @@ from harness.inputs.choices import (
     CORRECTIONS,
     DIFFERENCE_METHODS,
     LEVEL,
+    METHOD,
     METHODS,
+    QUESTIONS,
+    REPEATS,
     RESAMPLES,
     SEED,
     TESTS,
@@ -40,12 +45,16 @@ class Options:
 
     resamples: int = RESAMPLES
     level: float = LEVEL
-    method: str = "percentile"
+    method: str = METHOD
     seed: int = SEED
     strata: str | None = None
     units: str = "auto"
     """What is drawn: `examples` (or clusters), `buckets` of them, or buckets where there are very many."""
     buckets: int = BUCKETS
+    slices: Sequence[str] = ()
+    """Fields and expressions by which every headline score is given (stats/divided.py)."""
+    repeats: str = REPEATS[0]
+    """What several outputs of an example are: `independent` draws, or `seeds`."""
 
     @property
     def drawn(self) -> Units:
@@ -53,6 +62,7 @@ class Options:
 
     def check(self) -> None:
         check_choice("method", self.method, METHODS)
+        check_choice("repeats", self.repeats, REPEATS)
         self.drawn.check()
         if not 0 < self.level < 1:
             raise HarnessError(f"level={self.level}; expected a share between 0 and 1, such as 0.95")
@@ -74,7 +84,7 @@ class ComparisonOptions:
     resamples: int = RESAMPLES
     level: float = LEVEL
     seed: int = SEED
-    method: str = "percentile"
+    method: str = METHOD
     """Of the intervals of differences."""
     alternative: str = "two-sided"
     """`better` or `worse`: a one-sided test of the system against the baseline."""
@@ -83,6 +93,13 @@ class ComparisonOptions:
     """The headline scores of the family; all where None."""
     cross_check: bool = False
     """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
+    margins: tuple[tuple[str, float], ...] = ()
+    """(score, difference that does not matter): these are also tested for equivalence and for not being worse."""
+    by: str | None = None
+    """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
+    question: str | None = None
+    """`outputs`: which of these are better; `seeds`: which system would be with new seeds. None: of seeds where every
+    system has several."""
 
     def check(self) -> None:
         Options(resamples=self.resamples, level=self.level, seed=self.seed).check()
@@ -90,8 +107,21 @@ class ComparisonOptions:
         check_choice("method", self.method, DIFFERENCE_METHODS)
         check_choice("alternative", self.alternative, ALTERNATIVES)
         check_choice("correction", self.correction, CORRECTIONS)
+        if self.question is not None:
+            check_choice("question", self.question, QUESTIONS)
         if self.resamples == 0:
             raise HarnessError("resamples=0; expected 2 or more for a comparison")
+        for score, margin in self.margins:
+            if not 0 < margin < math.inf:
+                raise HarnessError(f"margin {score}={margin:g}; expected a difference above 0")
+
+    @property
+    def interval_method(self) -> str:
+        """How intervals of differences come from the replicates."""
+        return "expanded" if self.method == "auto" else self.method
+
+    def margin_of(self, score: str) -> float | None:
+        return dict(self.margins).get(score)
 
     @property
     def sides(self) -> int:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.stats.design import Design, Kept
+from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
+from harness.stats.paired_seeds import Seeds
+from harness.stats.proportions import Evidence
 from harness.stats.resampling import (
     Draws,
     Sample,
@@ -56,21 +59,29 @@ class Paired:
     def __init__(
         self, group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, purpose: str, advance: Advance
     ) -> None:
-        self.design, self.options, self.purpose = Design.of_run(group[0][0], options.seed), options, purpose
+        self._designs: dict[tuple[int, int], Design] = {}
+        """By the rows and the seeds that a run has; the units are the same."""
+        self.options, self.purpose = options, purpose
+        self.design = self._design(group[0][0])
+        self.seeds = Seeds(group, options)
         self.swaps = Draws(self.design, options.resamples, options.seed, f"{purpose} swaps", flips=True)
         units = self.design.units
         self.exact = options.test == "randomization" and units < 63 and 2**units <= options.resamples
         self._statistics = {id(scored): scored for pair in group for run in pair for scored in run.statistics.values()}
-        self._complete = {key: statistics.scored for key, statistics in self._statistics.items()}
+        self._of = {
+            id(scored): self._design(run) for pair in group for run in pair for scored in run.statistics.values()
+        }
+        self._complete = {key: self._of[key].complete(of.scored) for key, of in self._statistics.items()}
         self._keys: dict[Key, Key] = {}
         """Each once: there are tens of thousands of pairs."""
         self._partners: dict[Key, tuple[int, int]] = {}
         """Two systems that leave these rows."""
         self._units: dict[bytes, tuple[int, int]] = {}
-        """(units that are left, rows that are not) of each way to leave rows out."""
+        """(units that are left, outputs of a system that are not) of each way to leave examples out."""
         self._samples: dict[Key, Sample] = {}
         self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
         self._estimates: dict[Key, Array] = {}
+        self._evidence: dict[tuple[bytes, int], Evidence] = {}
         self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
         self._draw([key for key in self._partners if tested(self._statistics[key[0]].metric, options)], advance)
 
@@ -79,7 +90,8 @@ class Paired:
         keep = self._complete[before] & self._complete[after]
         which = b"" if keep.all() else hashlib.sha256(keep.tobytes()).digest()
         if which not in self._units:
-            self._units[which] = self.design.count(keep), int((~keep).sum())
+            rows = self._of[before].rows_of(keep)
+            self._units[which] = self._of[before].count(rows), int((~rows).sum())
         n, excluded = self._units[which]
         if n < 2:
             raise HarnessError(
@@ -94,7 +106,7 @@ class Paired:
     def _draw(self, keys: Sequence[Key], advance: Advance) -> None:
         """Fills what is shared, as many samples at a time as fit into memory."""
         options = self.options
-        widths = [self._statistics[key[0]].rows.shape[1] * self.design.repeats for key in keys]
+        widths = [self._statistics[key[0]].rows.shape[1] * self._of[key[0]].repeats for key in keys]
         parts = portions(widths, self.design.units, options.resamples)
         for part, step in zip(parts, shared(advance, len(parts)), strict=True):
             chosen = [keys[i] for i in part]
@@ -105,13 +117,14 @@ class Paired:
                 for key, sample, values in zip(chosen, samples, drawn, strict=True):
                     self._replicates[key] = values[:, tested(sample.metric, options)].T
                     self._estimates[key] = sample.estimate()
+                    self.seeds.add(key, sample, tested(sample.metric, options))
             for key, sums in zip([k for k, s in zip(chosen, samples, strict=True) if s.summable], marked, strict=False):
                 self._marked[key] = sums
         with quiet_single_thread():
             for which in dict.fromkeys(key[0] for key in keys):
                 scored = self._statistics[which]
-                values = scored.metric.score_examples(scored.rows)
-                self._scored[which] = values[:, tested(scored.metric, options)].T
+                values = scored.metric.score_examples(scored.rows)[:, tested(scored.metric, options)]
+                self._scored[which] = self._of[which].averaged(values).T
 
     def _marks(self, samples: Sequence[Sample]) -> list[Array]:
         """Sums (resamples, k) of the rows whose outputs are to be swapped, the same units for all systems."""
@@ -120,9 +133,17 @@ class Paired:
 
     def _made(self, key: Key) -> Sample:
         statistics = self._statistics[key[0]]
-        return Sample(statistics.metric, statistics.whole, self.design, self._keep(key) if key[1] else None)
+        design = self._of[key[0]]
+        return Sample(statistics.metric, statistics.whole, design, design.rows_of(self._keep(key)) if key[1] else None)
+
+    def _design(self, run: RunResult) -> Design:
+        rows = next((len(statistics.rows) for statistics in run.statistics.values()), 0)
+        if (rows, run.seeds) not in self._designs:
+            self._designs[rows, run.seeds] = Design.of_run(run, self.options.seed)
+        return self._designs[rows, run.seeds]
 
     def _keep(self, key: Key) -> Kept:
+        """(examples,) those that are complete in both systems."""
         first, second = self._partners[key]
         return np.asarray(self._complete[first] & self._complete[second])
 
@@ -146,10 +167,33 @@ class Paired:
         """Sums (resamples, k) of the rows of baseline and system that are to be swapped."""
         return self._marked[pair.before], self._marked[pair.after]
 
-    def gains(self, pair: Pair) -> Array:
-        """What the system scores more than the baseline (rows that both have, tested), example by example."""
+    def examples(self, pair: Pair) -> tuple[Array, Array]:
+        """The scores (tested, examples that both have) of baseline and system, example by example; several outputs of
+        an example are averaged."""
         keep = self._keep(pair.after)
-        return (self._scored[pair.after[0]][:, keep] - self._scored[pair.before[0]][:, keep]).T
+        return self._scored[pair.before[0]][:, keep], self._scored[pair.after[0]][:, keep]
+
+    def evidence(self, pair: Pair) -> Evidence:
+        """What the rows that both have say of the whole."""
+        which, whole = pair.after[1], self._of[pair.after[0]]
+        if (which, id(whole)) not in self._evidence:
+            kept = whole.rows_of(self._keep(pair.after))
+            design = whole if not which else replace(whole, members=whole.members[kept])
+            self._evidence[which, id(whole)] = Evidence.of(design, Expansion.of(design.members, design.sizes))
+        return self._evidence[which, id(whole)]
+
+    def differing(self, pair: Pair, gains: Array) -> list[int]:
+        """In how many units the two systems differ, by each tested score; from gains (examples, tested)."""
+        keep, before, after = self._keep(pair.after), *(self._statistics[key[0]] for key in (pair.before, pair.after))
+        members, metric = self.design.of_examples[keep], pair.metric
+        if metric.lists or len(before.rows) != len(after.rows):  # what lies beside the numbers is not looked at
+            return [pair.n] * gains.shape[1]
+        if metric.averaged:
+            apart = [outcome != 0 for outcome in gains.T]
+        else:
+            rows = self._of[pair.after[0]].complete((before.rows == after.rows).all(axis=1))
+            apart = [~rows[keep]] * gains.shape[1]
+        return [int(np.count_nonzero(np.bincount(members[mask]))) for mask in apart]
 
 
 def tested(metric: Metric, options: ComparisonOptions) -> list[int]:

@@ -1,11 +1,10 @@
 """One resampling engine for all metrics: counts of how often each unit was drawn, times rows of statistics.
 
 A unit is an example, or a cluster of examples whose rows are summed first; where units belong to strata, as many of
-each stratum are drawn as it has. Where a system gave several outputs for an example (repeats), the repeats are drawn as
-well, the same for all examples, and a row counts as often as its unit times its repeat (Owen 2007). Counts are shared
-by all metrics and all systems of a comparison. Randomness comes from (seed, purpose, block) through SeedSequence and
-each column is added up by itself in a fixed order, so that results are byte-identical whatever else runs on however
-many cores.
+each stratum are drawn as it has. All outputs of an example are drawn together; where repeats are seeds their sums are
+kept apart, for `harness.stats.seeds`. Counts are shared by all metrics and all systems of a comparison. Randomness
+comes from (seed, purpose, block) through SeedSequence and each column is added up by itself in a fixed order, so that
+results are byte-identical whatever else runs on however many cores.
 
 >>> draws = Draws(Design.of(3), resamples=5, seed=1, purpose="doc")
 >>> [total.shape for total in resampled([np.ones((3, 2)), np.ones((3, 1))], draws)]
@@ -15,21 +14,24 @@ many cores.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from harness.inputs.cores import cores
 from harness.stats.design import Design, Kept
-from harness.types import Advance, Array, Metric, Rows, Statistics, nothing
+from harness.stats.expansion import Expansion
+from harness.stats.proportions import two_valued
+from harness.types import Advance, Array, Engine, Metric, Recipe, Rows, Statistics, nothing
+from harness.types.engine import unheard
 
 Counts = NDArray[np.uint16]
 
@@ -44,6 +46,10 @@ WEIGHTS = 2**22
 """Weights of examples that what is not a function of a sum is scored under at once."""
 WORTH_THREADS = 2**22
 """Multiplications below which starting threads takes longer than they save."""
+WORTH_SENDING = 2**31
+"""Multiplications below which replicas elsewhere take longer to be told of it: about a second of a core."""
+SENT = 16
+"""Blocks of resamples that a replica is given at once."""
 WITH_BLAS = ("scipy.linalg", "torch")
 """Packages that bring a BLAS of their own, which may be imported at any time."""
 
@@ -61,9 +67,8 @@ def _sequence(seed: int, purpose: str, *path: int) -> np.random.SeedSequence:
 class Sample:
     """A metric's rows of n examples under a design.
 
-    Rows of a summable metric are summed by unit and repeat; what is not a function of a sum keeps its rows, each with
-    the weight of its unit and repeat. `keep` (n,) leaves rows out; the units stay as they are, so systems can share
-    draws.
+    Rows of a summable metric are summed by unit and seed; what is not a function of a sum keeps its rows, each with the
+    weight of its unit. `keep` (n,) leaves rows out; the units stay as they are, so systems can share draws.
     """
 
     def __init__(self, metric: Metric, rows: Rows | Array, design: Design, keep: Kept | None = None) -> None:
@@ -78,6 +83,16 @@ class Sample:
         if self.summable and (design.repeats > 1 or not np.array_equal(self.members, np.arange(design.units))):
             self.rows = self._by_unit(self.rows)
 
+    @cached_property
+    def two_valued(self) -> Kept:
+        """(s,) which scores are shares of examples: each is at one end of the scale or the other."""
+        return two_valued(self.metric, self.whole.values)
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """How far the replicates fall short."""
+        return Expansion.of(self.members, self.design.sizes)
+
     @classmethod
     def scored(cls, statistics: Statistics, design: Design, among: Kept | None = None) -> Sample:
         """The examples that have a row, of those `among` (n,), as a data set of their own."""
@@ -91,56 +106,49 @@ class Sample:
         summed = [np.bincount(place, rows[:, j], minlength=units * repeats) for j in range(k)]
         return np.ascontiguousarray(np.stack(summed, axis=1).reshape(units, repeats * k))
 
-    def scores(self, sums: Array, of_repeats: Array) -> Array:
-        """(r, s) of sums (r, repeats * k), with how often each repeat was drawn (r, repeats)."""
+    def scores(self, sums: Array) -> Array:
+        """(r, s) of sums (r, repeats * k)."""
         if self.design.repeats > 1:
-            sums = np.einsum("rj,rjk->rk", of_repeats, sums.reshape(len(sums), self.design.repeats, -1))
+            sums = sums.reshape(len(sums), self.design.repeats, -1).sum(1)
         return self.metric.score(sums)
 
-    def weighted(self, weights: Array, of_repeats: Array) -> Array:
-        """(r, s) of what is not a function of a sum, under weights of units (r, units) and repeats (r, repeats)."""
+    def weighted(self, weights: Array) -> Array:
+        """(r, s) of what is not a function of a sum, under weights of units (r, units)."""
         some = max(1, WEIGHTS // max(len(self.members), 1))
         parts = [
-            self.metric.score_weighted(units[:, self.members] * repeats[:, self.repeat], self.whole)
-            for units, repeats in (
-                (weights[i : i + some], of_repeats[i : i + some]) for i in range(0, len(weights), some)
-            )
+            self.metric.score_weighted(weights[i : i + some][:, self.members], self.whole)
+            for i in range(0, len(weights), some)
         ]
         return np.concatenate(parts)
 
     def estimate(self) -> Array:
         """(s,) the scores themselves."""
-        once = np.ones((1, self.design.repeats))
         if self.summable:
-            return np.asarray(self.scores(self.rows.sum(0, keepdims=True), once)[0])
-        return np.asarray(self.weighted(np.ones((1, self.design.units)), once)[0])
+            return np.asarray(self.scores(self.rows.sum(0, keepdims=True))[0])
+        return np.asarray(self.weighted(np.ones((1, self.design.units)))[0])
 
     def left_out(self) -> Array:
         """The jackknife: scores (units, s) with each unit left out in turn."""
         units = self.design.units
         if self.summable:
-            return self.scores(self.rows.sum(0) - self.rows, np.ones((units, self.design.repeats)))
+            return self.scores(self.rows.sum(0) - self.rows)
         return self.metric.score_left_out(self.whole, self.members, units)
 
-    def shifts(self) -> tuple[Array, Array]:
-        """How the scores move with one more of each unit (units, s) and of each repeat (repeats, s), by leaving each
-        out. Drawing units and adding their shifts up has exactly the variance of the jackknife (Efron and Stein 1981),
-        that of a stratified one where there are strata."""
-        estimate, design = self.estimate(), self.design
-        sizes = np.repeat(design.sizes, design.sizes)[:, None]
-        of_units = (estimate - self.left_out()) * np.sqrt((sizes - 1) / sizes)
-        if design.repeats == 1:
-            return of_units, np.zeros((1, len(estimate)))
-        without = self.metric.score_left_out(self.whole, self.repeat, design.repeats)
-        return of_units, (estimate - without) * np.sqrt((design.repeats - 1) / design.repeats)
+    def shifts(self) -> Array:
+        """How the scores move with one more of each unit (units, s), by leaving each out. Drawing units and adding
+        their shifts up has exactly the variance of the jackknife (Efron and Stein 1981), that of a stratified one where
+        there are strata."""
+        sizes = np.repeat(self.design.sizes, self.design.sizes)[:, None]
+        return np.asarray((self.estimate() - self.left_out()) * np.sqrt((sizes - 1) / sizes))
 
 
 class Summed(Sample):
     """A summable metric's rows that are summed by unit and repeat already."""
 
-    def __init__(self, metric: Metric, sums: Array, design: Design) -> None:
-        """`sums` (units, repeats * k)."""
+    def __init__(self, metric: Metric, sums: Array, design: Design, two_valued: Kept) -> None:
+        """`sums` (units, repeats * k); `two_valued` (s,) as `Sample` has it."""
         self.metric, self.design, self.rows = metric, design, sums
+        self.members, self.two_valued = design.members, two_valued
         self.summable, self.jackknifed = True, False
 
 
@@ -179,26 +187,18 @@ class Draws:
             kernels.bootstrap_counts(state, self.design.sizes, drawn)
         return drawn
 
-    def of_repeats(self) -> Array:
-        """How often each repeat was drawn (resamples, repeats)."""
-        repeats = self.design.repeats
-        if repeats == 1:
-            return np.ones((self.resamples, 1))
-        drawn = generator(self.seed, f"{self.purpose} repeats").multinomial(
-            repeats, np.full(repeats, 1 / repeats), self.resamples
-        )
-        return drawn.astype(np.float64)
 
-
-def resampled(rows: Sequence[Array], draws: Draws, advance: Advance = nothing) -> list[Array]:
-    """Sums (resamples, k) of each array of rows (units, k) under shared draws."""
+def resampled(
+    rows: Sequence[Array], draws: Draws, advance: Advance = nothing, engine: Engine | None = None
+) -> list[Array]:
+    """Sums (resamples, k) of each array of rows (units, k) under shared draws, which an engine may add up."""
     totals: list[Array] = [np.empty((draws.resamples, 0))] * len(rows)
     together = portions([part.shape[1] for part in rows], draws.design.units, draws.resamples)
     for some, step in zip(together, shared(advance, len(together)), strict=True):
         wide = np.concatenate([rows[i] for i in some], axis=1) if len(some) > 1 else rows[some[0]]
         if wide.shape[1] % 8 and len(some) > 1:  # whole vectors of the processor's
             wide = np.pad(wide, ((0, 0), (0, -wide.shape[1] % 8)))
-        sums = _sums(wide, draws, step)
+        sums = _sums(wide, draws, step, engine)
         ends = np.cumsum([rows[i].shape[1] for i in some])
         for i, part in zip(some, np.split(sums, ends, axis=1)[: len(some)], strict=True):
             totals[i] = np.ascontiguousarray(part)
@@ -230,23 +230,47 @@ def shared(advance: Advance, parts: int) -> list[Advance]:
     return [advance] if parts == 1 else [step] * parts
 
 
-def _sums(rows: Array, draws: Draws, advance: Advance) -> Array:
-    from harness.stats import kernels
-
+def _sums(rows: Array, draws: Draws, advance: Advance, engine: Engine | None) -> Array:
+    """(resamples, k) of rows (units, k): by the engine where that is more work than it costs to send them."""
+    whole = Sums(rows, draws)
+    if engine is None or engine.in_process or draws.resamples * rows.size < WORTH_SENDING:
+        return whole(range(draws.blocks), advance)[: draws.resamples]
+    make = Recipe("harness.stats.resampling.Sums", {"rows": rows, "draws": draws}, whole, queued=2, noun="parts")
+    parts = [range(draws.blocks)[first : first + SENT] for first in range(0, draws.blocks, SENT)]
     sums = np.empty((draws.blocks * BLOCK, rows.shape[1]))
-
-    def add(block: int) -> int:
-        kernels.product(draws.counts(block), rows, sums[block * BLOCK : (block + 1) * BLOCK])
-        return min(BLOCK, draws.resamples - block * BLOCK)
-
-    if len(sums) * rows.size < WORTH_THREADS:
-        for block in range(draws.blocks):
-            advance(add(block))
-        return sums[: draws.resamples]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in pool.map(add, range(draws.blocks)):
-            advance(done)
+    for number, part in engine.map(make, parts, unheard):
+        first = parts[number].start * BLOCK
+        sums[first : first + len(part)] = part
+        advance(min(len(part), draws.resamples - first))
     return sums[: draws.resamples]
+
+
+class Sums:
+    """Sums of rows (units, k) under draws, some blocks of resamples at a time."""
+
+    def __init__(self, rows: Array, draws: Draws) -> None:
+        self.rows, self.draws = rows, draws
+
+    def __call__(self, blocks: range, advance: Advance = nothing) -> Array:
+        """(BLOCK times the blocks, k)"""
+        from harness.stats import kernels
+
+        rows, draws = self.rows, self.draws
+        sums = np.empty((len(blocks) * BLOCK, rows.shape[1]))
+
+        def add(block: int) -> int:
+            place = (block - blocks.start) * BLOCK
+            kernels.product(draws.counts(block), rows, sums[place : place + BLOCK])
+            return min(BLOCK, draws.resamples - block * BLOCK)
+
+        if len(sums) * rows.size < WORTH_THREADS or cores() == 1:
+            for block in blocks:
+                advance(add(block))
+            return sums
+        with ThreadPoolExecutor(cores()) as pool:
+            for done in pool.map(add, blocks):
+                advance(done)
+        return sums
 
 
 def swapped_all(rows: Sequence[Array], units: int) -> list[Array]:
@@ -257,44 +281,42 @@ def swapped_all(rows: Sequence[Array], units: int) -> list[Array]:
 
 
 def replicates(
-    samples: Sequence[Sample], resamples: int, seed: int, purpose: str, advance: Advance = nothing
+    samples: Sequence[Sample],
+    resamples: int,
+    seed: int,
+    purpose: str,
+    advance: Advance = nothing,
+    engine: Engine | None = None,
 ) -> list[Array]:
     """Bootstrap replicates (resamples, s) of each sample of one design, on shared counts."""
     draws = Draws(samples[0].design, resamples, seed, purpose)
-    of_repeats = draws.of_repeats()
     replicated: dict[int, Array] = {}
     with quiet_single_thread():
         shifts = {i: sample.shifts() for i, sample in enumerate(samples) if sample.jackknifed}
         added = [i for i, sample in enumerate(samples) if sample.summable or i in shifts]
         others = [i for i in range(len(samples)) if not samples[i].summable and i not in shifts]
-        rows = {i: shifts[i][0] if i in shifts else samples[i].rows for i in added}
+        rows = {i: shifts[i] if i in shifts else samples[i].rows for i in added}
         parts = portions([rows[i].shape[1] for i in added], draws.design.units, resamples)
         steps = iter(shared(advance, len(parts) + len(others)))
         for part in parts:  # the sums of one are gone before the next
             some = [added[place] for place in part]
-            for i, sums in zip(some, resampled([rows[i] for i in some], draws, next(steps)), strict=True):
+            summed = resampled([rows[i] for i in some], draws, next(steps), engine)
+            for i, sums in zip(some, summed, strict=True):
                 replicated[i] = (
-                    _shifted(samples[i], sums, of_repeats, *shifts[i])
-                    if i in shifts
-                    else samples[i].scores(sums, of_repeats)
+                    samples[i].estimate() + (sums - shifts[i].sum(0)) if i in shifts else samples[i].scores(sums)
                 )
         for i in others:
-            replicated[i] = _weighted(samples[i], draws, of_repeats, next(steps))
+            replicated[i] = _weighted(samples[i], draws, next(steps))
     return [replicated[i] for i in range(len(samples))]
 
 
-def _shifted(sample: Sample, sums: Array, of_repeats: Array, of_units: Array, of_repeat: Array) -> Array:
-    """Replicates (resamples, s) around the estimate, from sums of the shifts of the units that were drawn."""
-    return np.asarray(sample.estimate() + (sums - of_units.sum(0)) + (of_repeats - 1) @ of_repeat)
-
-
-def _weighted(sample: Sample, draws: Draws, of_repeats: Array, advance: Advance) -> Array:
+def _weighted(sample: Sample, draws: Draws, advance: Advance) -> Array:
     """Replicates (resamples, s) of what is not a function of a sum."""
     parts = []
     for block in range(draws.blocks):
-        repeats = of_repeats[block * BLOCK : (block + 1) * BLOCK]
-        parts.append(sample.weighted(draws.counts(block)[: len(repeats)].astype(np.float64), repeats))
-        advance(len(repeats))
+        counts = draws.counts(block)[: draws.resamples - block * BLOCK]
+        parts.append(sample.weighted(counts.astype(np.float64)))
+        advance(len(counts))
     return np.concatenate(parts)
 
 

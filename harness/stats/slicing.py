@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -127,11 +127,11 @@ def scores(
     options: Options,
     advance: Advance = nothing,
 ) -> list[Bucketed]:
-    """These scores of the runs, each with its split, in every bucket that has an example, with percentile intervals.
+    """These scores of the runs, each with its split, in every bucket that has an example, with their intervals.
 
     All that is scored on the same examples shares its draws. `advance` is told of every bucket done.
     """
-    designs = [Design.of_run(run, options.seed) for run in runs]
+    designs = [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
     parts = [
         (i, statistics, statistics.scored)
         for i, run in enumerate(runs)
@@ -167,5 +167,8 @@ def _bounds(samples: Sequence[Sample], options: Options) -> list[tuple[Array, Ar
     drawn = replicates(samples, options.resamples, options.seed, "intervals")
     pairs = zip(drawn, estimates, strict=True)
     with quiet_single_thread():
-        ends = [intervals.interval(replicate, values, options.level, "percentile") for replicate, values in pairs]
+        ends = [
+            intervals.bounds(sample, replicate, values, options)[0]
+            for sample, (replicate, values) in zip(samples, pairs, strict=True)
+        ]
     return [(values, *pair) for values, pair in zip(estimates, ends, strict=True)]

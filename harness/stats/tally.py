@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.stats.design import Design
+from harness.stats.proportions import two_valued
 from harness.stats.resampling import Sample, Summed, is_summable
 from harness.types import Array, Metric, Rows, Signature, Statistics
 
@@ -33,6 +34,8 @@ class Tally:
         self._summable = is_summable(metric)
         cells = design.units * design.repeats if self._summable else 0
         self._sums = np.zeros((cells, len(metric.columns)))
+        self._two_valued = np.full(len(metric.score_names), metric.averaged)
+        """(s,) which scores are shares of examples, by the rows so far."""
 
     @classmethod
     def of(cls, statistics: Statistics, design: Design) -> Tally:
@@ -51,6 +54,8 @@ class Tally:
             values = np.ascontiguousarray(rows.values, dtype=np.float64)
             cells = self.design.members[part] * self.design.repeats + self.design.repeat[part]
             kernels.add_rows(values, cells, self._sums, self.scored[part])
+            if self._two_valued.any():  # most averages are not, and the first block shows it
+                self._two_valued &= two_valued(self.metric, values[self.scored[part]])
         else:
             self.scored[part] = _complete(rows)
             self._kept.append(rows)
@@ -66,8 +71,9 @@ class Tally:
             return Sample(self.metric, self.rows[self.scored], self.design.kept(self.scored))
         whole = self._sums.reshape(self.design.units, -1)
         if self.scored.all():
-            return Summed(self.metric, whole, self.design)
-        return Summed(self.metric, whole[np.unique(self.design.members[self.scored])], self.design.kept(self.scored))
+            return Summed(self.metric, whole, self.design, self._two_valued)
+        left = np.unique(self.design.members[self.scored])
+        return Summed(self.metric, whole[left], self.design.kept(self.scored), self._two_valued)
 
     def estimate_with(self, more: Rows, places: NDArray[np.int64]) -> Array:
         """(s,) the scores, had the examples at these places, which have no row, had these rows."""

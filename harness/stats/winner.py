@@ -2,24 +2,35 @@
 
 The best of k configurations is the best partly by luck, so its own score and interval are too high. The bootstrap
 repeats the selection: in every resample the best is chosen anew, and what it scores there beyond its own mean over all
-resamples is the luck of being chosen. That luck is taken off the winner's score, and its spread makes the interval.
-Where the same one is always chosen there is none, also for a score such as BLEU whose resamples lie a little off.
-Where all configurations are in truth equal and independent it takes away a share of 1/sqrt(2) of the winner's curse,
-not all: the resamples start from scores that luck has already spread (docs/statistics.md has the table).
+resamples is the luck of being chosen. That luck is taken off the winner's score. Where the same one is always chosen
+there is none, also for a score such as BLEU whose resamples lie a little off.
+
+The interval must hold whichever run is chosen. Luck only lifts, so the upper bound stays that of the winner's own
+interval; the lower one is moved down until it would hold for all runs that could have won at once: those that paired,
+simultaneous bounds of the differences do not exclude (Zrnic and Fithian 2024, locally simultaneous inference). They are
+found at `LOCAL` of the tail, which leaves the rest of it for the bound. `split` is the plain way: the best is chosen on
+one half of the data and scored on the other, with half the examples (docs/statistics.md has the table of both).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.stats.design import Design
-from harness.stats.intervals import interval
+from harness.inputs.choices import OVER_SEEDS
+from harness.stats.design import Design, Kept
+from harness.stats.expansion import NORMAL
+from harness.stats.intervals import ROUNDING, bounds
 from harness.stats.options import Options
-from harness.stats.resampling import Sample, quiet_single_thread, replicates
-from harness.types import Advance, Array, RunResult, nothing
+from harness.stats.resampling import Sample, generator, quiet_single_thread, replicates
+from harness.types import Advance, Array, HarnessError, Integers, Metric, RunResult, nothing
+
+LOCAL = 0.2
+"""Share of the lower tail that is spent on which runs could have won."""
+LEAST_TO_SPLIT = 20
+"""Examples or clusters: with fewer, half of them say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class Best:
     score: str
     system: str
     """The winner's run name."""
+    place: int
+    """Of the winner among the runs."""
     of: int
     """How many runs it was chosen from."""
     n: int
@@ -41,71 +54,173 @@ class Best:
     corrected: float
     corrected_low: float
     corrected_high: float
-    """What to report: corrected for the choice."""
+    """What to report: corrected for the choice or, with `split`, of the half that it was not chosen on."""
     level: float
     chosen_again: float
-    """The share of resamples in which the same run wins."""
+    """The share of resamples in which the same run wins; where several win, each has its part."""
     digits: int
     """How many digits after the point the score is shown with."""
+    ties: tuple[str, ...]
+    """Other runs with the very same score."""
+    contenders: int
+    """How many runs could have won, the winner among them: all others are told apart from it."""
+    held_out: int | None = None
+    """With `split`: how many examples or clusters the best was not chosen on; the others, `n`, it was."""
 
 
-def best_of(runs: Sequence[RunResult], options: Options, advance: Advance = nothing) -> list[Best]:
+def best_of(runs: Sequence[RunResult], options: Options, split: bool = False, advance: Advance = nothing) -> list[Best]:
     """The best of runs on the same data, by each headline score that all of them have."""
-    design = Design.of_run(runs[0], options.seed)
+    designs = [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
+    design = designs[0]
+    if split and design.units < LEAST_TO_SPLIT:
+        raise HarnessError(f"--split of {design.units} {design.label}; expected at least {LEAST_TO_SPLIT}")
+    half = generator(options.seed, "half to choose on").permutation(design.units) < design.units // 2
     names = [name for name in runs[0].statistics if all(name in run.statistics for run in runs)]
-    samples = [_sample(run, name, design) for name in names for run in runs]
+    some_units = half if split else None
+    samples = [_sample(run, name, own, some_units) for name in names for run, own in zip(runs, designs, strict=True)]
     drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
     winners: list[Best] = []
-    with quiet_single_thread():
-        for i in range(len(names)):
-            some = slice(i * len(runs), (i + 1) * len(runs))
-            estimates = np.array([sample.estimate() for sample in samples[some]])
-            winners += _by_score(runs, samples[some.start], estimates, np.array(drawn[some]), design, options)
+    for i, name in enumerate(names):
+        some = slice(i * len(runs), (i + 1) * len(runs))
+        with quiet_single_thread():
+            rows = list(_by_score(runs, samples[some], np.array(drawn[some]), options))
+        if split:
+            others = [_sample(run, name, own, ~half) for run, own in zip(runs, designs, strict=True)]
+            rows = list(_held_out(rows, others, options))
+        winners += rows
     return winners
 
 
-def _sample(run: RunResult, name: str, design: Design) -> Sample:
+def _sample(run: RunResult, name: str, design: Design, units: Kept | None = None) -> Sample:
+    """A run's rows; of some units only, as a data set of their own."""
     statistics = run.statistics[name]
-    return Sample(statistics.metric, statistics.whole, design, statistics.scored)
+    if units is None:
+        return Sample(statistics.metric, statistics.whole, design, statistics.scored)
+    return Sample.scored(statistics, design, units[design.members])
 
 
-def _by_score(
-    runs: Sequence[RunResult], sample: Sample, estimates: Array, drawn: Array, design: Design, options: Options
-) -> Iterator[Best]:
-    """From estimates (runs, s) and replicates (runs, resamples, s)."""
-    for j, score in enumerate(sample.metric.score_names):
+def _by_score(runs: Sequence[RunResult], samples: Sequence[Sample], drawn: Array, options: Options) -> Iterator[Best]:
+    """From replicates (runs, resamples, s)."""
+    metric, design = samples[0].metric, samples[0].design
+    estimates = np.array([sample.estimate() for sample in samples])
+    for j, score in enumerate(metric.score_names):
         seen, resampled = estimates[:, j], drawn[:, :, j]
         if "." in score or np.isnan(seen).any() or np.isnan(resampled).any():
             continue
-        sign = 1.0 if sample.metric.higher_is_better else -1.0
-        winner = int(np.argmax(sign * seen))
-        chosen = np.argmax(sign * resampled, axis=0)
-        luck = resampled[chosen, np.arange(resampled.shape[1])] - resampled.mean(axis=1)[chosen]
-        low, high = _own_interval(runs[winner], score, resampled[winner], float(seen[winner]), options.level)
-        tails = np.quantile(luck, [(1 + options.level) / 2, (1 - options.level) / 2])
+        sign = 1.0 if metric.higher_is_better else -1.0
+        chosen = Chosen.among(sign * seen, sign * resampled, options.level)
+        winner = chosen.place
+        own = _own_interval(runs[winner], samples[winner], drawn[winner], j, options)
+        low, high = _reaching(chosen.reach, float(seen[winner]), own, metric)
         yield Best(
             dataset=runs[0].dataset,
             score=score,
             system=runs[winner].name,
+            place=winner,
             of=len(runs),
             n=design.units,
             unit=design.label,
             estimate=float(seen[winner]),
-            low=low,
-            high=high,
-            corrected=float(seen[winner] - luck.mean()),
-            corrected_low=float(seen[winner] - tails[0]),
-            corrected_high=float(seen[winner] - tails[1]),
+            low=own[0],
+            high=own[1],
+            corrected=float(np.clip(seen[winner] - sign * chosen.luck, low, high)),
+            corrected_low=low,
+            corrected_high=high,
             level=options.level,
-            chosen_again=float((chosen == winner).mean()),
-            digits=sample.metric.digits_of(score),
+            chosen_again=chosen.again,
+            digits=metric.digits_of(score),
+            ties=tuple(runs[i].name for i in chosen.ties),
+            contenders=chosen.contenders,
         )
 
 
-def _own_interval(run: RunResult, score: str, resampled: Array, seen: float, level: float) -> tuple[float, float]:
-    """The bounds that the run was stored with; where these are of another level, from its replicates (resamples,)."""
-    stored = run.scores.get(score)
-    if stored is not None and stored.level == level and stored.low is not None and stored.high is not None:
+@dataclass(frozen=True)
+class Chosen:
+    """Which of k scores, higher being better, is the best, and what the choice was worth."""
+
+    place: int
+    ties: tuple[int, ...]
+    """Places of the others with the same score."""
+    luck: float
+    """What the best of a resample scores there beyond its own mean."""
+    again: float
+    contenders: int
+    reach: float
+    """How many times further down a bound must lie to hold for all contenders at once."""
+
+    @classmethod
+    def among(cls, seen: Array, resampled: Array, level: float) -> Chosen:
+        """Of scores (k,) with their replicates (k, resamples)."""
+        winner = int(np.argmax(seen))
+        tops = resampled.max(axis=0)
+        wins = np.isclose(resampled, tops, rtol=ROUNDING, atol=0.0)
+        means = resampled.mean(axis=1, keepdims=True)
+        luck = tops - (wins * means).sum(axis=0) / wins.sum(axis=0)
+        ties = np.flatnonzero(np.isclose(seen, seen[winner], rtol=ROUNDING, atol=0.0))
+        deviations = resampled - means
+        alpha = (1 - level) / 2
+        contenders = _contenders(winner, seen, deviations, LOCAL * alpha)
+        highest = np.quantile(_standardised(deviations[contenders]).max(axis=0), 1 - (1 - LOCAL) * alpha)
+        return cls(
+            place=winner,
+            ties=tuple(int(i) for i in ties if i != winner),
+            luck=float(luck.mean()),
+            again=float((wins[winner] / wins.sum(axis=0)).mean()),
+            contenders=len(contenders),
+            reach=max(1.0, float(highest) / NORMAL.inv_cdf(1 - alpha)) if len(contenders) > 1 else 1.0,
+        )
+
+
+def _reaching(reach: float, estimate: float, own: tuple[float, float], metric: Metric) -> tuple[float, float]:
+    """The winner's own bounds, that on the side of worse scores further out; inside the score's scale."""
+    smallest, largest = metric.bounds or (-np.inf, np.inf)
+    if metric.higher_is_better:
+        return max(smallest, estimate - reach * (estimate - own[0])), own[1]
+    return own[0], min(largest, estimate + reach * (own[1] - estimate))
+
+
+def _contenders(winner: int, seen: Array, deviations: Array, tail: float) -> Integers:
+    """The places of all that bounds of the differences to the winner, which hold at once, do not tell from it."""
+    differences = deviations[winner] - deviations
+    errors = differences.std(axis=1, ddof=1)
+    reach = np.quantile(np.abs(_standardised(differences)).max(axis=0), 1 - tail) * errors
+    return np.flatnonzero(seen[winner] - seen <= reach)
+
+
+def _standardised(deviations: Array) -> Array:
+    """By their own spread, each row; zeros where there is none."""
+    errors = deviations.std(axis=1, ddof=1, keepdims=True)
+    return np.asarray(np.divide(deviations, errors, out=np.zeros_like(deviations), where=errors > 0))
+
+
+def _own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, options: Options) -> tuple[float, float]:
+    """The bounds that the run was stored with; where these are of another level or of more examples, from its
+    replicates (resamples, s)."""
+    stored = run.scores.get(sample.metric.score_names[place])
+    same = stored is not None and (stored.level, stored.units) == (options.level, sample.design.description)
+    usual = stored is not None and stored.method != OVER_SEEDS
+    if stored is not None and same and usual and stored.low is not None and stored.high is not None:
         return stored.low, stored.high
-    low, high = interval(resampled[:, None], np.array([seen]), level, "percentile")
-    return float(low[0]), float(high[0])
+    (low, high), *_ = bounds(sample, drawn, sample.estimate(), options)
+    return float(low[place]), float(high[place])
+
+
+def _held_out(rows: Sequence[Best], samples: Sequence[Sample], options: Options) -> Iterator[Best]:
+    """What was chosen on one half, as it does on these samples of the other."""
+    drawn = np.array(replicates(samples, options.resamples, options.seed, f"held out {rows[0].dataset}"))
+    metric = samples[0].metric
+    sign = 1.0 if metric.higher_is_better else -1.0
+    for row in rows:
+        j = metric.score_names.index(row.score)
+        with quiet_single_thread():
+            estimates = samples[row.place].estimate()
+            (low, high), *_ = bounds(samples[row.place], drawn[row.place], estimates, options)
+        again = np.argmax(sign * drawn[:, :, j], axis=0) == row.place
+        yield replace(
+            row,
+            corrected=float(estimates[j]),
+            corrected_low=float(low[j]),
+            corrected_high=float(high[j]),
+            chosen_again=float(again.mean()),
+            held_out=samples[0].design.units,
+        )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,11 @@ class Layout:
             if field in self._kinds:
                 self._kinds[field].update(_kinds(column))
         self._rows += len(rows)
+
+    @property
+    def names(self) -> Collection[str]:
+        """The fields that any row has."""
+        return self._kinds.keys()
 
     @property
     def fields(self) -> dict[str, dict[str, Any]]:

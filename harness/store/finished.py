@@ -17,7 +17,7 @@ from harness.inputs import regular
 from harness.store import shape
 from harness.store.example_table import Expected, read_examples
 from harness.store.folder import intact, read_statistics
-from harness.types import HarnessError, Metric, RunResult, Score, Signature, Statistics
+from harness.types import HarnessError, Metric, RunResult, Score, Signature, Slice, Statistics
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
         dataset=manifest["dataset"]["name"],
         dataset_key=manifest["dataset"]["key"],
         system=manifest["system"]["name"],
-        scores={name: Score(name=name, **{"note": None, **score}) for name, score in stored["scores"].items()},
+        scores=_scores(stored["scores"]),
         statistics=statistics,
         load=lambda: read_examples(folder, expected),
         failed=stored["failed"],
@@ -90,8 +90,17 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
         path=folder,
         health=stored.get("health", {}),
         stopped=stored.get("stopped"),
+        slices=tuple(
+            Slice(part["by"], part["slice"], part["examples"], _scores(part["scores"]))
+            for part in stored.get("slices", ())
+        ),
+        seeds=manifest["system"].get("seeds") or 1,
         untested=untested,
     )
+
+
+def _scores(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Score]:
+    return {name: Score(name=name, **{"note": None, **score}) for name, score in documents.items()}
 
 
 def unchanged(

@@ -27,7 +27,7 @@ from harness.store import atomic
 from harness.store.journal import Journal
 from harness.store.shape import NAMES, SCHEMA, check_statistics, parsed
 from harness.store.writing import Writer, cannot_be_written
-from harness.types import BLOCK, HarnessError, Rows, RunResult
+from harness.types import BLOCK, HarnessError, Rows, RunResult, Score
 
 MARKS = {".lock", "outputs.jsonl", "statistics.parquet"}
 """One of these is in every folder that a run has written to."""
@@ -112,13 +112,10 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def scores_json(result: RunResult, examples: int) -> bytes:
     """The content of scores.json, of a run on so many examples: same result, same bytes."""
-    scores = {}
-    for name, score in result.scores.items():
-        fields = ("estimate", "low", "high", "level", "method", "resamples", "signature")
-        scores[name] = {field: getattr(score, field) for field in fields}
-        scores[name] |= {field: getattr(score, field) for field in ("higher_is_better", "title", "digits", "units")}
-        optional = ("low_error", "high_error", "if_worst", "if_best", "note")
-        scores[name] |= {field: value for field in optional if (value := getattr(score, field)) is not None}
+    slices = [
+        {"by": part.by, "slice": part.label, "examples": part.examples, "scores": _scores_document(part.scores)}
+        for part in result.slices
+    ]
     document = {
         "schema": SCHEMA,
         "name": result.name,
@@ -126,9 +123,23 @@ def scores_json(result: RunResult, examples: int) -> bytes:
         "failed": result.failed,
         "health": result.health,
         **({"stopped": result.stopped} if result.stopped else {}),
-        "scores": scores,
+        "scores": _scores_document(result.scores),
+        **({"slices": slices} if slices else {}),
     }
     return _json(document)
+
+
+def _scores_document(scores: Mapping[str, Score]) -> dict[str, dict[str, Any]]:
+    fields = (
+        "estimate", "low", "high", "level", "method", "resamples", "signature", "higher_is_better", "title", "digits",
+        "units",
+    )  # fmt: skip
+    optional = ("low_error", "high_error", "if_worst", "if_best", "note")
+    document = {}
+    for name, score in scores.items():
+        document[name] = {field: getattr(score, field) for field in fields}
+        document[name] |= {field: value for field in optional if (value := getattr(score, field)) is not None}
+    return document
 
 
 def _json(value: Any) -> bytes:

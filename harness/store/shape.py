@@ -86,6 +86,7 @@ SCORES = {
     "health": Maybe(HEALTH, null=False),
     "stopped": Maybe(STOPPED),
     "scores": Each(SCORE),
+    "slices": Maybe(Each({"by": TEXT, "slice": TEXT, "examples": WHOLE, "scores": Each(SCORE)}, list), null=False),
 }
 OF_SCORES = {field.name for field in fields(Score)} - {"name"}
 MANIFEST = {
@@ -95,8 +96,8 @@ MANIFEST = {
         "fields": Maybe(Each({"first": WHOLE, "json": FLAG}), null=False),
     },
     "system": {
-        "name": TEXT, "key": Maybe(TEXT, absent=False), "repeats": WHOLE, "about": ABOUT, "step": Maybe(WHOLE),
-        "series": Maybe(TEXT),
+        "name": TEXT, "key": Maybe(TEXT, absent=False), "repeats": WHOLE, "seeds": Maybe(WHOLE), "about": ABOUT,
+        "step": Maybe(WHOLE), "series": Maybe(TEXT),
     },
     "name": TEXT,
     "key": TEXT,

@@ -41,6 +41,7 @@ class OpenAI(System):
         "api_key_env", "concurrency", "requests_per_minute", "tokens_per_minute", "retries", "backoff",
         "connect_timeout", "read_timeout", "time_limit", "answer_mb", "price",
     )  # fmt: skip
+    apart = True
 
     def __init__(
         self,

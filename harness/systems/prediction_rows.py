@@ -9,6 +9,8 @@
 | `contexts` | what was retrieved, in the retriever's order |
 | `context_ids` | the ids of that, where `contexts` has texts alone, or there is nothing else |
 
+Any other column of numbers, such as what people gave each output, is kept beside it.
+
 >>> fields = Fields({"output": "answer"})
 >>> fields.output({"id": "1", "answer": "It rained.", "contexts": ["a"], "context_ids": ["d1"]}, "line 1").contexts
 (Context(text='a', id='d1', score=None),)
@@ -16,7 +18,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from harness.inputs import files
 from harness.inputs.blocks import Odd, complete, identifiers, is_arrow, passages_of, texts_of
 from harness.inputs.parts import Column, Part
-from harness.types import ABSENT, Context, ContextFault, Contexts, HarnessError, Output, Outputs, Texts
+from harness.types import ABSENT, Array, Context, ContextFault, Contexts, HarnessError, Output, Outputs, Texts
 from harness.types.context_forms import graded, listed
 from harness.types.texts import SMALL
 
@@ -58,7 +60,7 @@ class Fields:
         self.numbered = numbered and "id" not in given
         self._needed = {"output", *given} | (set() if self.numbered else {"id"})
         self._known = {*self.names.values(), *ignored}
-        self.unread: dict[str, None] = {}
+        self.beside = Beside()
         """Columns that were there and are no field."""
 
     def columns(self, part: Part, before: int) -> tuple[Texts, Outputs, NDArray[np.int64]]:
@@ -66,14 +68,17 @@ class Fields:
         try:
             if part.columns is None:
                 raise Odd
-            self._see(part.columns)
-            return self._whole(part.columns, before)
+            whole = self._whole(part.columns, before)
+            self.beside.add({name: column for name, column in part.columns.items() if name not in self._known}, before)
+            return whole
         except Odd:
             pass
-        rows = []
+        rows, others = [], []
         for number, (place, row) in enumerate(part.rows(), start=before + 1):
-            self._see(row)
             rows.append((*self.key(row, place, number), self.output(row, place)))
+            others.append({name: value for name, value in row.items() if name not in self._known})
+        names = dict.fromkeys(name for row in others for name in row)
+        self.beside.add({name: [row.get(name) for row in others] for name in names}, before)
         ids, repeats, outputs = Texts.of([row[0] for row in rows]), [row[1] for row in rows], [row[2] for row in rows]
         if max(repeats, default=0) > SMALL:
             raise Odd
@@ -125,9 +130,6 @@ class Fields:
 
     # ------------------------------------------------------------ columns
 
-    def _see(self, names: Iterable[str]) -> None:
-        self.unread.update(dict.fromkeys(name for name in names if name not in self._known))
-
     def _whole(self, columns: Mapping[str, Column], before: int) -> tuple[Texts, Outputs, NDArray[np.int64]]:
         names, n = self.names, len(next(iter(columns.values()), ()))
         if any(names[field] not in columns for field in self._needed):
@@ -169,6 +171,47 @@ class Fields:
         if field in self._needed:
             raise Odd
         return [None if value is ABSENT else value for value in column]
+
+
+class Beside:
+    """Columns of a file of outputs that are no field: those of numbers are kept, for metrics, slices and reports."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, list[tuple[int, Array]]] = {}
+        """By name, for each part that has the column, how many rows came before it, and its numbers."""
+        self.unread: dict[str, None] = {}
+        """Those that hold anything else."""
+
+    def add(self, columns: Mapping[str, Column], before: int) -> None:
+        """Of the next rows."""
+        for name, column in columns.items():
+            numbers = None if name in self.unread else _numbers(column)
+            if numbers is None:
+                self.unread[name] = None
+                self._numbers.pop(name, None)
+            else:
+                self._numbers.setdefault(name, []).append((before, numbers))
+
+    def columns(self, n: int) -> dict[str, Array]:
+        """(n,) the numbers of all rows by name, NaN where there is none."""
+        whole = {}
+        for name, parts in self._numbers.items():
+            whole[name] = np.full(n, np.nan)
+            for before, numbers in parts:
+                whole[name][before : before + len(numbers)] = numbers
+        return whole
+
+
+def _numbers(column: Column) -> Array | None:
+    """(n,) NaN where there is none; None where one of them is something else. In CSV a number is text."""
+    values = column.to_pylist() if is_arrow(column) else column
+    plain = [None if value is ABSENT or value == "" else value for value in values]
+    if not all(value is None or isinstance(value, int | float | str) for value in plain):
+        return None
+    try:
+        return np.array([np.nan if value is None else float(value) for value in plain])
+    except (ValueError, OverflowError):
+        return None
 
 
 def _repeats(column: Column | None, n: int) -> NDArray[np.int64]:

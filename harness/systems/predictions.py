@@ -3,7 +3,8 @@
 A .txt file is aligned with the data set line by line; .jsonl, .json, .csv, .tsv and .parquet have the columns `id` and
 `output` and are aligned by id; a null output is a failed example. With a column `repeat` (0, 1, …) an example has
 several outputs, one example maybe more than another. A column `contexts` holds what was retrieved for each. Other names
-go into `system.columns` (harness/systems/prediction_rows.py); a column that nobody reads is named in a warning.
+go into `system.columns` (harness/systems/prediction_rows.py). A column of numbers, such as what people gave each
+output, is kept beside it; any other that nobody reads is named in a warning.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -19,13 +21,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.inputs import files
+from harness.inputs import files, remote
 from harness.inputs.blocks import Odd
 from harness.inputs.kept import Kept
 from harness.inputs.parts import read_parts
+from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.text_lines import texts_of_lines
 from harness.systems.prediction_rows import Fields
-from harness.types import Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
+from harness.types import Array, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
 from harness.types.text_columns import in_blocks
 from harness.types.texts import Places, starts_of
 
@@ -40,8 +43,8 @@ class Predictions(System):
         self, path: str, quoting: bool = True, columns: Mapping[str, Any] | None = None, name: str | None = None
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
-        self.path = Path(path)
-        self.name = name or self.path.stem
+        self._given = path
+        self.name = name or Path(remote.name_of(path) if remote.is_remote(path) else path).stem
         self.quoting, self.columns = quoting, columns
         self.fields()  # says now what is wrong with the columns
         self._ids = Index(Texts.of([]))
@@ -50,8 +53,19 @@ class Predictions(System):
         """For each of these ids its outputs by repeat, one after the other."""
         self._starts: Places | None = None
         """(ids + 1) where the outputs of each begin; None where each id has one."""
+        self._beside: dict[str, Array] = {}
+        """By name the numbers beside these outputs, NaN where there is none."""
         self._next = 0
         """The row that is asked for next where batches come in the data set's order."""
+        self._index: RowIndex | None = None
+        self._order: Places | None = None
+        """Where in the file the output for each id is, of outputs in another order."""
+
+    @cached_property
+    def path(self) -> Path:
+        """On this machine."""
+        given = self._given
+        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
 
     def fields(self) -> Fields:
         """Which columns are read."""
@@ -82,7 +96,10 @@ class Predictions(System):
             kept, order = self._read(ids)
         except (Odd, HarnessError):
             self._explain(ids)
-        return kept if order is None else _reordered(kept, order, self._place)
+        if order is None:
+            return kept
+        self._beside = {name: numbers[order] for name, numbers in self._beside.items()}
+        return _reordered(kept, order, self._place)
 
     def _read(self, ids: Texts) -> tuple[Kept[Outputs], Places | None]:
         """(the outputs as they are in the file, where in it the output for each id and repeat is, or None where they
@@ -92,9 +109,14 @@ class Predictions(System):
         repeats: list[NDArray[np.int64]] = []
         in_order = True
         fields = self.fields()
+        self._index = self._order = None
+        if self.indexed:
+            self._index = RowIndex(files.existing(self.path, EXPECTED), self._given)
         for part in read_parts(self.path, EXPECTED, self.quoting):
             stored_ids, outputs, repeat = fields.columns(part, len(kept))
             first, n = len(kept), len(outputs)
+            if self._index is not None:
+                self._index.add(part, n)
             if not n:
                 continue
             here = ids[first : first + n]
@@ -107,10 +129,11 @@ class Predictions(System):
             in_order = in_order and not repeat.any()
             kept.append(outputs)
         self.repeats, self._starts = 1, None
+        self._beside = fields.beside.columns(len(kept))
         if in_order:
             if len(kept) != len(ids):
                 raise Odd
-            self.warn_of_unread(fields.unread)
+            self.warn_of_unread(fields.beside.unread)
             return kept, None
         each, which = np.concatenate(repeats), np.concatenate(places)
         counts = np.bincount(which, minlength=len(ids))
@@ -122,7 +145,8 @@ class Predictions(System):
         if (order < 0).any():
             raise Odd
         self.repeats, self._starts = int(counts.max()), starts if counts.max() > 1 else None
-        self.warn_of_unread(fields.unread)
+        self._order = order if self._index is not None else None
+        self.warn_of_unread(fields.beside.unread)
         return kept, order
 
     def warn_of_unread(self, names: Collection[str]) -> None:
@@ -167,12 +191,20 @@ class Predictions(System):
         )
 
     def expand(self, examples: Sequence[Example]) -> Sequence[Example]:
-        """Each example as often as the file has outputs for it."""
-        if self._starts is None or not isinstance(examples, Kept):
+        """Each example as often as the file has outputs for it, with the numbers beside each."""
+        if not isinstance(examples, Kept) or (self._starts is None and not self._beside):
             return super().expand(examples) if self.repeats > 1 else examples
-        counts = np.diff(self._starts)
-        repeated = (block.repeated(counts[self._ids.places(block.ids)]) for block in examples.blocks())
-        return Kept.of(*in_blocks(repeated), folder=self._place)
+        return Kept.of(*in_blocks(map(self._expanded, examples.blocks())), folder=self._place)
+
+    def _expanded(self, block: Examples) -> Examples:
+        places = self._ids.places(block.ids)
+        if self._starts is not None:
+            counts = np.diff(self._starts)[places]
+            block = block.repeated(counts)
+            places = np.repeat(self._starts[places], counts) + block.repeat
+        beside = {name: _values(numbers[places]) for name, numbers in self._beside.items()}
+        own = {name: column for name, column in beside.items() if not _same(block.metadata.get(name), column)}
+        return replace(block, metadata={**block.metadata, **own}) if own else block
 
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
         """As columns where the batch is."""
@@ -180,6 +212,19 @@ class Predictions(System):
             return self._of(batch.ids, batch.repeats)
         ids, repeats = [example.id for example in batch], [example.repeat for example in batch]
         return list(self._of(Texts.of(ids), np.array(repeats, np.int32)))
+
+    def located(self, first: int, rows: int) -> Span | str:
+        if self._index is None or self.repeats > 1 or self._beside:
+            reason: str = super().located(first, rows)
+            return reason
+        if self._order is None:
+            return self._index.span(first, rows)
+        return self._index.lines(self._order[first : first + rows])
+
+    def read_located(self, place: Span) -> Outputs:
+        fields = self.fields()
+        outputs = Outputs.joined([fields.columns(part, 0)[1] for part in place.parts()])
+        return outputs[place.skip : place.skip + place.rows]
 
     def _of(self, ids: Texts, repeats: NDArray[np.int32] | None) -> Outputs:
         n = len(ids)
@@ -251,6 +296,16 @@ def same(texts: Texts, others: Texts) -> bool:
     return np.array_equal(starts - starts[0], other_starts - other_starts[0]) and np.array_equal(
         data[starts[0] : starts[-1]], other_data[other_starts[0] : other_starts[-1]]
     )
+
+
+def _values(numbers: Array) -> list[Any]:
+    """As a field has them; None where there is none."""
+    return [None if number != number else number for number in numbers.tolist()]
+
+
+def _same(field: Sequence[Any] | None, column: list[Any]) -> bool:
+    """Whether the data has the very numbers: where both are in one file, the field stays as it is."""
+    return field is not None and list(field) == column
 
 
 def _reordered(kept: Kept[Outputs], order: Places, folder: Path | None) -> Kept[Outputs]:

@@ -38,6 +38,7 @@ def metrics_of(run: RunResult, model: str | None = None) -> list[Any]:
         **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
         **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
         **bounded(run.scores),
+        **sliced(run),
     }
     known = {name: value for name, value in values.items() if value is not None}
     return [Metric(name, value, ended, step, model_id=model) for name, value in named(known.items())]
@@ -48,6 +49,16 @@ def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
     values: dict[str, float | None] = {}
     for name, score in scores.items():
         values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def sliced(run: RunResult) -> dict[str, float]:
+    """The headline scores by slice: `slice/domain: news/bleu`."""
+    values = {
+        f"slice/{part.by}: {part.label}/{name}": score.estimate
+        for part in run.slices
+        for name, score in part.scores.items()
+    }
     return {name: value for name, value in values.items() if value is not None}
 
 

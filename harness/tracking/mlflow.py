@@ -3,7 +3,8 @@
 Scores are logged under their names, bounds as `<name>/ci_low` and `<name>/ci_high`, with parameters and tags in as few
 calls as MLflow allows; the data set as an input; the folder's files as artifacts. A run whose result is in the store
 already is not logged again; one that is there in part is completed. Runs of one group (a multirun) are nested under one
-parent run, those of a training run's checkpoints under one that has their curve.
+parent run, those of a training run's checkpoints under one that has their curve, seeds of a system (`group_by`) under
+one that has them all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest, file_digest
-from harness.tracking import backend, claim, content, evaluation_table
+from harness.tracking import backend, claim, content, evaluation_table, seed_parent
 from harness.tracking.backend import default_uri, reachable
 from harness.tracking.description import description
 from harness.types import HarnessError, RunResult, Tracked
@@ -96,6 +97,8 @@ class MlflowTracker:
         run_id = str(entry.info.run_id)
         if parent is not None and _series(run):
             _log_series(client, parent, run)
+        elif parent is not None and (seed := seed_parent.seed_of(run)):
+            seed_parent.log_seed(client, parent, run, seed[2])
         added = _Filling(client, self.uri, entry, run, until).fill()
         outcome = "logged" if made else "completed" if added else "already there"
         now = self._parent(client, experiment, run, group, start)
@@ -105,7 +108,7 @@ class MlflowTracker:
         return run_id, outcome, [match.info.run_id for match in claim.matching(client, experiment, tags)] == [run_id]
 
     def _parent(self, client: Any, experiment: str, run: RunResult, group: str | None, start: int) -> str | None:
-        """The run that this one is nested under: the multirun's, below it the curve's."""
+        """The run that this one is nested under: the multirun's, below it the curve's, or that of a system's seeds."""
         parent = None
         if group:
             parent = _parent_run(client, experiment, {"harness.group": group}, f"multirun {group}", start)
@@ -113,6 +116,9 @@ class MlflowTracker:
         if series:
             tags = {"harness.series": series, **_below(parent)}
             parent = _parent_run(client, experiment, tags, series, start)
+        elif seed := seed_parent.seed_of(run):
+            tags = {seed_parent.TAG: seed[0], **_below(parent)}
+            parent = _parent_run(client, experiment, tags, seed[1], start)
         return parent
 
     def _page(self, experiment: str, run_id: str) -> str:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.types.context_columns import plain_contexts, plain_grades
 from harness.types.context_forms import List, graded, listed
 from harness.types.nouns import Array, Context
 from harness.types.texts import (
@@ -35,7 +36,6 @@ from harness.types.texts import (
     places_of,
     present_in,
     starts_of,
-    text_fault,
 )
 
 if TYPE_CHECKING:
@@ -66,20 +66,37 @@ class Contexts(Sequence[List | None]):
 
     @classmethod
     def _plain(cls, lists: Sequence[Any]) -> Contexts | None:
-        """Of lists of texts, which most are; None where there is anything else."""
-        if not set(map(type, lists)) <= {list, tuple}:
+        """Of lists of texts, or of `{"id", "text", "score"}`, which most are; None where there is anything else."""
+        if not set(map(type, lists)) <= {list, tuple, type(None)}:
             return None
-        flat = list(chain.from_iterable(lists))
-        if not set(map(type, flat)) <= {str} or any(map(text_fault, flat)):
-            return None
-        return cls.of_texts(TextLists(Texts.of(flat), starts_of(np.fromiter(map(len, lists), np.int64, len(lists)))))
+        columns = plain_contexts(list(chain.from_iterable(part for part in lists if part is not None)))
+        return None if columns is None else cls._of_columns(lists, *columns)
 
     @classmethod
     def of_grades(cls, values: Sequence[Any]) -> Contexts:
         """Of ids, each of grade 1, or of grades by id, for each example: contexts without a text."""
         if isinstance(values, Contexts):
             return values
-        return cls._of([None if value is None else graded(value) for value in values])
+        columns = plain_grades(values)
+        plain = None if columns is None else cls._of_columns(values, columns[0], [None] * len(columns[0]), columns[1])
+        return plain or cls._of([None if value is None else graded(value) for value in values])
+
+    @classmethod
+    def _of_columns(
+        cls, lists: Sequence[Any], ids: Sequence[str | None], texts: Sequence[str | None], scores: Sequence[float]
+    ) -> Contexts | None:
+        """Of the columns of lists; None where a text cannot be stored."""
+        try:
+            names, contents = (
+                Texts.nulls(len(part)) if part.count(None) == len(part) else Texts.of(part) for part in (ids, texts)
+            )
+        except UnicodeEncodeError:
+            return None
+        if not names.utf8[0].all() or not contents.utf8[0].all():  # a NUL character
+            return None
+        starts = starts_of(np.fromiter((len(part or ()) for part in lists), np.int64, len(lists)))
+        given = np.fromiter((part is not None for part in lists), np.bool_, len(lists))
+        return cls(names, contents, np.array(scores, np.float64), starts, given)
 
     @classmethod
     def _of(cls, lists: Sequence[List | None]) -> Contexts:

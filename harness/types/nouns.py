@@ -162,8 +162,11 @@ class Score:
 class Alignment:
     """Which tokens of an output and of one of its references a metric matched.
 
-    Each token goes with the most similar one of the other text. The sums of similarity times weight are the example's
-    precision (output) and recall (reference), before any rescaling.
+    BERTScore: each token goes with the most similar one of the other text. The sums of similarity times weight are the
+    example's precision (output) and recall (reference), before any rescaling.
+
+    MoverScore: the weight of a token may be moved to several, and several may move to one. `moves` says how much goes
+    where; a token's match is where most of it goes, its similarity the mean over its moves.
     """
 
     reference: int
@@ -174,7 +177,7 @@ class Alignment:
     """Where in the text: from, to, in characters (code points); (0, 0) for special tokens, and for all tokens of a
     tokenizer that cannot say."""
     output_matches: tuple[int, ...]
-    """The place of the most similar token among the reference's."""
+    """The place of the most similar token among the reference's; -1 where it was matched with none."""
     output_similarity: tuple[float, ...]
     """How similar the two are: the cosine of their vectors."""
     output_weights: tuple[float, ...]
@@ -185,3 +188,6 @@ class Alignment:
     """The place of the most similar token among the output's."""
     reference_similarity: tuple[float, ...]
     reference_weights: tuple[float, ...]
+    moves: tuple[tuple[int, int, float, float], ...] = ()
+    """(token of the output, token of the reference, the share of all weight that goes from one to the other, their
+    cosine); empty where each token has one match."""

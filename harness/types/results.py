@@ -92,13 +92,15 @@ class Comparison:
     p_value: float | None
     p_adjusted: float | None
     verdict: str
-    """`better`, `worse` or `not distinguishable`, by the adjusted p-value."""
+    """By the adjusted p-values: `better`, `worse`, `not distinguishable`, `too few to tell` where no p could have been
+    small enough; with a margin also `equivalent` and `not worse`."""
     smallest_detectable: float | None
     """The difference that 80 % of such experiments would detect at this level."""
     needed: int | None
     """Units that would detect the difference seen with that power, were it the true one."""
     standard_error: float | None
-    """Of the difference, from its bootstrap replicates."""
+    """Of the difference, from its bootstrap replicates; of shares of examples from its interval, and where no example
+    differs the largest that this leaves likely."""
     effect_size: float | None
     """The difference over the standard deviation of a unit's contribution to it (Cohen's d for paired means)."""
     won: float | None
@@ -111,6 +113,43 @@ class Comparison:
     higher_is_better: bool
     digits: int = DIGITS
     """How many digits after the point the score, and so its difference, is shown with."""
+    method: str = ""
+    """How the interval was computed: `expanded`, `tango` for shares of examples, or what was asked for."""
+    note: str | None = None
+    """What a reader must know: that there are too few units, or that no example differs."""
+    margin: float | None = None
+    """A difference that does not matter, where one was given."""
+    p_not_worse: float | None = None
+    p_equivalent: float | None = None
+    """With a margin: of the tests that the system is worse by that much or more, and that it is so far off either way;
+    adjusted over the family."""
+    question: str = "outputs"
+    """`outputs`: of these outputs; `seeds`: of new seeds of the same systems."""
+    seeds: tuple[int, int] | None = None
+    """Where the question is of seeds, how many baseline and system have."""
+    degrees: float | None = None
+    """Degrees of freedom with which the standard error is known: of the t-test where the question is of seeds."""
+    parts: Mapping[str, Any] | None = None
+    """Where the question is of seeds, the variance of the difference by its sources: `harness.stats.seeds.Spread`."""
+    needed_seeds: int | None = None
+    """Where it is, the seeds of each system that would detect the difference seen on these units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Whether the difference between two systems is the same in every slice."""
+
+    baseline: str
+    system: str
+    score: str
+    slices: int
+    """That have enough examples to say."""
+    p_value: float
+    p_adjusted: float
+    worst: str
+    """The slice in which the system does worst against the baseline."""
+    worst_difference: float | None
+    digits: int = DIGITS
 
 
 class Comparisons(list[Comparison]):
@@ -119,9 +158,30 @@ class Comparisons(list[Comparison]):
     macro: list[Comparison]
     """Where all systems ran on several data sets: each score averaged over the data sets, a family of its own."""
 
-    def __init__(self, rows: Iterable[Comparison] = (), macro: Iterable[Comparison] = ()) -> None:
+    interactions: list[Interaction]
+    """Where runs are compared by slice: whether the differences vary between slices."""
+
+    def __init__(
+        self,
+        rows: Iterable[Comparison] = (),
+        macro: Iterable[Comparison] = (),
+        interactions: Iterable[Interaction] = (),
+    ) -> None:
         super().__init__(rows)
         self.macro = list(macro)
+        self.interactions = list(interactions)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some of a run's examples, by what they have in common, and the headline scores of these alone."""
+
+    by: str
+    """A field, or an expression."""
+    label: str
+    examples: int
+    """Rows: outputs, where there are several an example."""
+    scores: dict[str, Score]
 
 
 @dataclass(frozen=True)
@@ -148,6 +208,11 @@ class RunResult:
     """What is odd about the outputs: shares of empty ones, loops and so on, as harness/run/health.py defines them."""
     stopped: dict[str, Any] | None = None
     """Where the run was to end once its answer is known: how it ended, as harness/run/stopping.py has it."""
+    seeds: int = 1
+    """Of how many seeds its outputs are, those of one seed after those of the other in the order of repeats; 1 where
+    several outputs of an example are independent draws, to be averaged."""
+    slices: tuple[Slice, ...] = ()
+    """The headline scores by slice, where that was asked for (`stats.slices`)."""
     untested: dict[str, str] = field(default_factory=dict)
     """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
     have no statistics here; what would run."""
@@ -274,6 +339,16 @@ class Study:
     @property
     def runs(self) -> list[RunResult]:
         return [run for group in self.groups for run in group.runs]
+
+    @property
+    def of_seeds(self) -> bool:
+        """Whether the tests are of new seeds."""
+        return any(row.question == "seeds" for row in self.comparisons)
+
+    @property
+    def tested_by(self) -> str:
+        """The test, in words."""
+        return "t-test for new seeds" if self.of_seeds else f"paired {self.test}"
 
 
 @dataclass(frozen=True)

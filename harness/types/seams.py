@@ -25,10 +25,22 @@ from harness.types.nouns import (
     plain_contexts,
     titled,
 )
-from harness.types.text_columns import Batch, Examples, blocks_of
+from harness.types.text_columns import Batch, Examples, Outputs, blocks_of
 from harness.types.texts import TextLists
 
-UNDECIDING = ("name", "columns", "score_names", "counted", "reads", "at_once", "advance", "arrays", "context")
+UNDECIDING = (
+    "name",
+    "columns",
+    "score_names",
+    "counted",
+    "reads",
+    "needs_fields",
+    "groups",
+    "at_once",
+    "advance",
+    "arrays",
+    "context",
+)
 """What a metric's object holds that says nothing of its scores' definition, or says it elsewhere."""
 
 
@@ -43,6 +55,8 @@ class Dataset(ABC):
     """Short, for run names: the file's stem, the data set's name on a hub."""
     cluster: str | None = None
     """The metadata field by which examples belong together, or None."""
+    indexed: bool = False
+    """Set by the runner: where rows are is remembered as they are read."""
 
     @abstractmethod
     def examples(self) -> Iterator[Example]:
@@ -51,6 +65,15 @@ class Dataset(ABC):
     def blocks(self) -> Iterator[Examples]:
         """The same examples as columns, in parts of any size; a data set that is read in columns overrides this."""
         return blocks_of(self.examples())
+
+    def located(self, first: int, rows: int) -> Any:
+        """Where so many rows are from the first row of a block on, so that `read_located` reads them on another
+        machine; a text that says why where that cannot be. Asked for after the examples were read, `indexed`."""
+        return f"the data set {self.name} is in no file that is read by blocks"
+
+    def read_located(self, place: Any) -> Examples:
+        """The rows that `located` told of."""
+        raise NotImplementedError
 
     def about(self) -> Mapping[str, str]:
         """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
@@ -69,6 +92,9 @@ class System(ABC):
     incidental: ClassVar[tuple[str, ...]] = ()
     """Options that say how outputs are made (how many requests at once, how long to wait), never what they are: a run
     with others of these is the same run, and resumes."""
+    apart: ClassVar[bool] = False
+    """True where an output never depends on what it is generated together with: what was planned as one batch may be
+    shared among replicas."""
     sampled: bool = False
     """True where the same call would give another output (sampling without a seed): never served from the cache of
     other runs unless the user asks for it."""
@@ -80,6 +106,8 @@ class System(ABC):
     """Set by the runner: the run folder, where a system may leave a log of its own."""
     step: int | None = None
     """The training step of a checkpoint; tracking draws scores by it."""
+    indexed: bool = False
+    """Set by the runner: where stored outputs are is remembered as they are read."""
     series: str | None = None
     """The training run that the checkpoint belongs to: its steps make one curve."""
 
@@ -146,6 +174,14 @@ class System(ABC):
                 )
         yield dict(enumerate(outputs))
 
+    def located(self, first: int, rows: int) -> Any:
+        """Of stored outputs: as `Dataset.located`, for rows of the data set."""
+        return f"the outputs of {self.name} are in no file that is read by blocks"
+
+    def read_located(self, place: Any) -> Outputs:
+        """The outputs that `located` told of."""
+        raise NotImplementedError
+
     def close(self) -> None:  # noqa: B027  (only systems that hold something open care)
         """Nothing more is asked for: programs end, connections are closed."""
 
@@ -180,6 +216,11 @@ class Metric(ABC):
     reads: tuple[str, ...] = ("outputs", "references", "sources")
     """What its rows depend on: of `outputs`, `references`, `sources`, `contexts`, `reference_contexts`, `relevant` and
     any other field of the examples. Rows that are stored are taken again where all of this is the same."""
+    needs_fields: tuple[str, ...] = ()
+    """Those of the fields that it reads which some example must have."""
+    groups: str | None = None
+    """The field whose values say which rows depend on each other, where there is one: it must be the cluster, so that
+    such rows are drawn together."""
     threads: bool = False
     """True where `statistics` may be called from several threads at once and releases the lock that Python has, so that
     blocks are scored on all cores."""
@@ -207,7 +248,9 @@ class Metric(ABC):
     averaged: bool = False
     """True where every score of the corpus is the mean of its examples' scores."""
     bounds: tuple[float, float] | None = None
-    """The range of an example's headline scores, where there is one and the scores are means."""
+    """The range of headline scores, of an example and of a corpus, where there is one."""
+    caution: str | None = None
+    """What a reader must know wherever one of its values is printed, such as that it grows with the data set."""
     title: str | None = None
     """What papers call its score; None: the score's name. Several headline scores: override `title_of`."""
     digits: int | None = None
@@ -230,6 +273,11 @@ class Metric(ABC):
         What the whole data set fixes before any row exists (NIST's information weights) is found here, once; it stays
         fixed under resampling, and its hash is the `context` of the metric returned. Most metrics need nothing.
         """
+        return self
+
+    def fit_outputs(self, outputs: Sequence[str]) -> Metric:
+        """The metric for the run that has these outputs, for `align`, which is asked about some of them: where a row
+        depends on the other outputs, as MoverScore's idf does."""
         return self
 
     @classmethod

@@ -7,7 +7,7 @@ What a key decides is a flag of its field, so that one place says which runs are
 - `manner`: how the work is done (how often a request is tried, what is printed), never what comes out of it.
 
 >>> deciding("place")
-('tracking', 'name', 'output_dir', 'group')
+('tracking', 'name', 'output_dir', 'group', 'group_by')
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ PLACE, MANNER = {DECIDES: "place"}, {DECIDES: "manner"}
 class StatsConfig:
     resamples: int = 10_000
     level: float = 0.95
-    method: str = "percentile"
+    method: str = "auto"
     seed: int = 12345
     strata: Optional[str] = None  # noqa: UP045  (OmegaConf reads this form)
+    repeats: str = "independent"
     units: str = "auto"
     buckets: int = 16_384
+    slices: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -60,10 +62,12 @@ class Config:
     stats: StatsConfig = field(default_factory=StatsConfig)
     stop: StopConfig = field(default_factory=StopConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig, metadata=PLACE)
+    engine: Any = field(default=None, metadata=MANNER)
     name: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     limit: Optional[int] = None  # noqa: UP045
     output_dir: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     group: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
+    group_by: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     retry_failed: Any = field(default=False, metadata=MANNER)
     max_failed: Any = field(default=None, metadata=MANNER)
     cache: str = field(default="auto", metadata=MANNER)

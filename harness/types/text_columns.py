@@ -35,6 +35,9 @@ class _Absent:
     def __repr__(self) -> str:
         return "ABSENT"
 
+    def __reduce__(self) -> str:
+        return "ABSENT"  # there is one in a process
+
 
 ABSENT: Any = _Absent()
 
@@ -272,7 +275,8 @@ class Batch:
         a field that no example has is null in all of them. `contexts`: what the system retrieved, which goes before
         what comes with the data."""
         nothing = [None] * len(outputs)
-        fields = {name: examples.metadata.get(name, nothing) for name in reads if name not in COLUMNS}
+        own = {**examples.metadata, "id": examples.ids}
+        fields = {name: own.get(name, nothing) for name in reads if name not in COLUMNS}
         known: dict[str, Contexts | None] = {**examples.passages, "contexts": retrieved(examples, contexts)}
         passages = {name: known.get(name) or Contexts.nones(len(outputs)) for name in reads if name in PASSAGES}
         return cls(outputs, examples.references, examples.sources, fields, passages, examples.ids)  # type: ignore[arg-type]

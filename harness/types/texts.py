@@ -88,6 +88,12 @@ class Texts(Sequence[str | None]):
             arrays = [array.cast(pa.large_string()) for array in arrays]
         return cls(pa.concat_arrays(arrays) if arrays else pa.Array.from_buffers(pa.string(), 0, [None, None, None]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without what it was cut from."""
+        own = self.compact()
+        data, starts = own.utf8
+        return Texts.of_bytes, (data, starts, own.present if own.array.null_count else None)
+
     def __len__(self) -> int:
         return len(self.array)
 
@@ -184,6 +190,9 @@ class TextLists(Sequence[tuple[str, ...]]):
             return parts[0]
         lengths = [part.lengths for part in parts] or [np.empty(0, np.int64)]
         return cls(Texts.joined([part.flat for part in parts]), starts_of(np.concatenate(lengths)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TextLists, (self.flat, self.starts - self.starts[0])
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -121,9 +121,7 @@ def test_compare_of_stored_runs(files: Path) -> None:
     assert compared.returncode == 0, compared.stderr
     assert "dev: n = 4 examples, paired bootstrap" in compared.stdout
     assert "dev-good against dev-bad" in compared.stdout
-    judged = [
-        line.split() for line in compared.stdout.splitlines() if line.strip().endswith(("better", "distinguishable"))
-    ]
+    judged = [line.split() for line in compared.stdout.splitlines() if line.strip().endswith("too few to tell")]
     assert [words[0] for words in judged] == ["bleu", "rouge1", "rouge2", "rougeL", "rougeLsum"]
     one_sided = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
     answer = json.loads(one_sided.stdout)
@@ -140,6 +138,18 @@ def test_compare_of_stored_runs(files: Path) -> None:
     assert row["difference"] > 0
     assert {row["alternative"] for row in [answer]} == {"two-sided"}
     assert (answer["macro_average"], answer["rankings"]) == ([], [])
+    assert (row["verdict"], row["smallest_detectable"]) == ("too few to tell", None)
+    assert "6 examples are the fewest that could show a difference at 0.05" in compared.stdout
+    margins = ("--margin", "rougeL=0.9", "--margin", "bleu=99")
+    within = json.loads(harness("compare", "dev-bad", "dev-good", *margins, "--json", cwd=files).stdout)
+    assert within["margins"] == {"rougeL": 0.9, "bleu": 99}
+    by_score = {row["score"]: row for row in within["comparisons"]}
+    assert by_score["rouge1"]["margin"] is by_score["rouge1"]["p_equivalent"] is None
+    assert 0 < by_score["rougeL"]["p_not_worse"] <= by_score["rougeL"]["p_equivalent"] <= 1
+    for margin, expected in (("bleu", "'' is no number; expected SCORE=X"), ("x=1", "no run has the score 'x'")):
+        refused = harness("compare", "dev-bad", "dev-good", "--margin", margin, cwd=files)
+        assert (refused.returncode, len(refused.stderr.strip().splitlines())) == (1, 1)
+        assert expected in refused.stderr
     assert not imported_by(
         "import harness.cli.main; harness.cli.main.main(['compare', 'dev-bad', 'dev-good', '--json'])", files
     ) & {*HEAVY}  # fmt: skip

@@ -101,6 +101,20 @@ def test_the_whole_config_finds_it_finished(data: Path, cli: Cli, monkeypatch: p
     assert len(manifest_of("merged")["shards"]) == 3
 
 
+@pytest.mark.parametrize("uri", [None, "sqlite:///other.db"])
+def test_the_whole_is_logged(data: Path, cli: Cli, uri: str | None) -> None:
+    """To the store of the shards or, where that is another than the user's own, to the one that is named."""
+    tracked = ("tracking=mlflow", *([f"tracking.uri={uri}"] if uri else []), "metrics=[bleu]")
+    parts = run_shards(cli, 2, *tracked)
+    if uri:
+        called = cli("merge", *parts, "-o", "merged")
+        assert called.code == 1 and "the run folder names the store sqlite:///other.db, and you did not" in called.err
+    good(cli("merge", *parts, "-o", "merged", *(["--uri", uri] if uri else [])))
+    logged = manifest_of("merged")["mlflow"]
+    assert logged["uri"] == (uri or f"sqlite:///{data}/runs/mlflow.db")
+    assert logged["run_id"] not in [manifest_of(part)["mlflow"]["run_id"] for part in parts]
+
+
 def test_each_reference_against_the_others(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Examples have different numbers of rows, and some blocks have one row for each."""
     monkeypatch.setattr(text_columns, "BLOCK", 3)

@@ -1,4 +1,4 @@
-"""Which tokens BERTScore matched: the same numbers as its scores, on the text that people see."""
+"""Which tokens BERTScore matched and MoverScore moved: the same numbers as their scores, on the text that people see."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from harness.inputs.pretrained import Pretrained
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
+from harness.metrics.moverscore import MoverScore
 from harness.types import Alignment, Batch, HarnessError
 from tests.metrics import tiny
 from tests.metrics.test_bertscore import OUTPUTS, REFERENCES, Remembered
@@ -142,3 +143,65 @@ def test_idf_needs_the_data_set(models: dict[str, str]) -> None:
 
 def test_other_metrics_have_none() -> None:
     assert Bleu().align(["a"], [["a"]]) is None
+
+
+# ---------------------------------------------------------------- MoverScore
+
+
+def test_words_are_moved_to_what_they_mean() -> None:
+    """Many to one: both halves of `a bike ride` go to `cycling`."""
+    (alignment,) = MoverScore(idf=False, device="cpu").align(["a bike, a ride"], [["snow", "cycling"]])
+    assert alignment is not None and alignment.reference == 1
+    assert alignment.output_tokens == ("[CLS]", "a", "bike", ",", "a", "ride", "[SEP]")
+    assert alignment.output_weights[3] == 0 and alignment.output_matches[3] == -1  # punctuation is not moved
+    to_cycling = {
+        alignment.output_tokens[i] for i, j, *_ in alignment.moves if alignment.reference_tokens[j] == "cycling"
+    }
+    assert to_cycling >= {"bike", "ride"}
+    assert alignment.reference_spans[1] == (0, 7)
+
+
+@pytest.mark.parametrize("options", [{}, {"idf": False}, {"compat": "moverscore_v2"}, {"references": "best"}], ids=str)
+def test_its_moves_cost_what_the_score_says(models: dict[str, str], options: dict[str, Any]) -> None:
+    references = [texts[:1] for texts in REFERENCES]
+    metric = MoverScore(models["bert"], device="cpu", **options).fit(references)
+    rows = metric.statistics(Batch(OUTPUTS, references))
+    some = slice(0, len(OUTPUTS), 2)
+    partly = metric.fit_outputs(OUTPUTS).align(OUTPUTS[some], references[some])
+    alignments = metric.align(OUTPUTS, references)
+    assert partly == alignments[some]
+    for alignment, score in zip(alignments, rows[:, 0], strict=True):
+        assert alignment is not None
+        distances = [(share, 2 - 2 * cosine) for _, _, share, cosine in alignment.moves]
+        if options.get("compat") == "moverscore_v2":
+            expected = 1 / (1 + sum(share * max(distance, 0) ** 0.5 for share, distance in distances))
+        else:
+            expected = 1 - sum(share * distance for share, distance in distances)
+        assert expected == pytest.approx(score, abs=2e-3 if options.get("compat") else 2e-4)
+        for weights, side in ((alignment.output_weights, 0), (alignment.reference_weights, 1)):
+            assert sum(weights) == pytest.approx(1)
+            shares = np.zeros(len(weights))
+            for move in alignment.moves:
+                shares[int(move[side])] += move[2]
+            assert shares / shares.sum() == pytest.approx(np.array(weights), abs=1e-9)
+
+
+def test_of_several_references_the_best_is_shown(models: dict[str, str]) -> None:
+    metric = MoverScore(models["bert"], idf=False, device="cpu")
+    each = [metric.statistics(Batch(OUTPUTS, [[texts[k]] for texts in REFERENCES]))[:, 0] for k in range(2)]
+    for i, alignment in enumerate(metric.align(OUTPUTS, REFERENCES)):
+        assert alignment is not None and alignment.reference == np.argmax([each[0][i], each[1][i]])
+
+
+def test_nothing_is_moved_without_weight(models: dict[str, str]) -> None:
+    alignments = MoverScore(models["bert"], device="cpu").align(["the fox"], [["the fox"]])  # every idf is 0
+    assert alignments == [None]
+    with pytest.raises(HarnessError, match="n_gram=2: n-grams overlap.*expected n_gram=1"):
+        MoverScore(models["bert"], n_gram=2, device="cpu").align(["a"], [["a"]])
+    assert not MoverScore(models["bert"], n_gram=2).aligns
+
+
+def test_a_stored_run_loads_a_packaged_model_only() -> None:
+    assert MoverScore.stored({}, ()).aligns
+    for options in ({"model": "any/model"}, {"stop_words": "words.txt"}, {"revision": "x"}, {"n_gram": 2}):
+        assert not MoverScore.stored(options, ()).aligns

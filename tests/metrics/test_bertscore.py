@@ -193,6 +193,40 @@ def test_idf_weights_by_hand(folder: Callable[[str], str]) -> None:
         BertScore(folder("bert"), idf=True).statistics(Batch(["a"], [["b"]]))
 
 
+@pytest.mark.parametrize("references", [[["the fox"]], [["the fox", "fox the"]]])
+def test_a_warning_where_no_token_weighs_anything(
+    folder: Callable[[str], str], references: list[list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    metric = BertScore(folder("bert"), idf=True, device="cpu").fit(references)
+    (fitted,) = caplog.messages
+    assert f"idf is fitted to {len(references[0])} reference" in fitted and "all weigh 0" in fitted
+    assert "expected more references that differ, or metrics.bertscore.idf=false" in fitted
+    rows = metric.statistics(Batch(["a dog"], references))
+    assert np.isnan(rows).all()  # missing, not 0
+    assert "1 of 1 examples have no score" in caplog.messages[-1]
+    caplog.clear()
+    BertScore(folder("bert"), idf=True, device="cpu").fit([["the fox"], ["the dog"]])
+    BertScore(folder("bert"), device="cpu").fit(references)
+    assert not caplog.records
+
+
+def test_a_reference_without_weight_is_left_out(folder: Callable[[str], str]) -> None:
+    metric = BertScore(folder("bert"), idf=True, device="cpu").fit([["the"], ["the dog"], ["the fox ran"]])
+    rows = metric.statistics(Batch(["a dog", "", "a dog"], [["the", "the dog"], ["the dog"], ["the dog"]]))
+    assert rows[0].tolist() == rows[2].tolist()
+    assert rows[1, :3].tolist() == [0.0, 0.0, 0.0]  # an empty text is bad, not unknown
+    (alignment,) = metric.align(["a dog"], [["the", "the dog"]])
+    assert alignment is not None and alignment.reference == 1
+
+
+def test_the_mean_over_references(folder: Callable[[str], str]) -> None:
+    """As the mean of bert-score's triples with one reference each."""
+    each = [theirs(folder("bert"), 2, OUTPUTS, [refs[i] for refs in REFERENCES]) for i in range(2)]
+    metric = BertScore(folder("bert"), layer=2, references="average", device="cpu")
+    assert ours(metric, OUTPUTS, REFERENCES)[:, :3] == pytest.approx(np.mean(each, axis=0)[[2, 0, 1]].T, abs=1e-5)
+    assert "|refs:average|" in str(metric.signature(REFERENCES))
+
+
 # ---------------------------------------------------------------- without its faults
 
 
@@ -357,7 +391,7 @@ def test_only_safetensors_unless_a_pickle_is_named(folder: Callable[[str], str],
         ({"model": "package:nix/x"}, "package:nix/x: nix is not installed; expected one of"),
         ({"layer": 9}, "metrics.bertscore.layer=9; expected 0 to 6"),
         ({"dtype": "int4"}, "metrics.bertscore.dtype=int4; expected one of float32"),
-        ({"references": "mean"}, "metrics.bertscore.references=mean; expected best or independent"),
+        ({"references": "mean"}, "metrics.bertscore.references=mean; expected one of best, average, independent"),
         ({"batch_tokens": 0}, "metrics.bertscore.batch_tokens=0; expected at least 1"),
     ],
 )

@@ -143,6 +143,7 @@ def test_signature_is_sacrebleus() -> None:
         assert str(Bleu(**options).signature(references)) == str(theirs.get_signature())
     assert "nrefs:var" in str(Bleu().signature([["a"], ["a", "b"]]))
     assert "order:2" in str(Bleu(max_order=2).signature(references))
+    assert "|tok:words|" in str(Bleu("words").signature(references))  # which sacreBLEU does not have
 
 
 def test_corpus_score_is_not_a_mean_of_sentences() -> None:

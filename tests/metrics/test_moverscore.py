@@ -21,7 +21,8 @@ from harness.datasets.embedded import EmbeddedDataset
 from harness.inputs.pretrained import MINILM, Pretrained
 from harness.metrics import moverscore
 from harness.metrics.encoder import Encoder
-from harness.metrics.moverscore import MoverScore, transport
+from harness.metrics.moverscore import MoverScore
+from harness.metrics.transport import plan, transport
 from harness.systems.lead import Lead
 from harness.types import Batch, HarnessError
 
@@ -218,6 +219,10 @@ def test_random_transports_are_exact(a: list[float], b: list[float], seed: int, 
     costs = np.random.default_rng(seed).uniform(0, 4, (len(a), len(b)))
     expected = least_cost(left, right, costs) + 4 * abs(left.sum() - right.sum())
     assert transport(left, right, costs, most=4.0) == pytest.approx(expected, abs=1e-7)
+    amounts = plan(left, right, costs, most=4.0)
+    spare = abs(left.sum() - right.sum())
+    assert (amounts * costs).sum() + 4.0 * spare == pytest.approx(expected, abs=1e-7)
+    assert (amounts.sum(1) <= left + 1e-9).all() and (amounts.sum(0) <= right + 1e-9).all()
 
 
 # ---------------------------------------------------------------- what it must do

@@ -112,3 +112,9 @@ def test_empty_and_short_outputs() -> None:
 def test_bad_options() -> None:
     with pytest.raises(HarnessError, match="metrics.nist.max_order=0; expected 1 to 9"):
         Nist(max_order=0)
+
+
+def test_says_that_it_grows_with_the_data() -> None:
+    scored = harness.evaluate(["a b c"] * 8, ["a b d"] * 8, ["nist"], resamples=50).scores
+    assert scored["nist"].note is not None
+    assert scored["nist"].note.endswith("a larger one scores higher: compare on the same data only")

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -105,24 +106,28 @@ def loaded(folder: Path) -> tuple[Any, Any]:
     return AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).double().eval()
 
 
-def plain(folder: Path, text: str, start: str, length: int = 10**6, stride: int = 10**6) -> tuple[float, int]:
-    """(negative log likelihood, tokens), one text and one window at a time, as in the transformers documentation."""
+def plain(
+    folder: Path, text: str, start: str, length: int = 10**6, stride: int = 10**6, given: str = ""
+) -> tuple[float, int]:
+    """(negative log likelihood, tokens), one text and one window at a time, as in the transformers documentation; what
+    is given stands before the text and is not scored."""
     import torch
 
     tokenizer, model = loaded(folder)
     first = {"bos": [tokenizer.bos_token_id], "eos": [tokenizer.eos_token_id], "none": []}[start]
-    ids = torch.tensor([first + tokenizer.encode(text, add_special_tokens=False)])
-    total, count, before = 0.0, 0, 0
+    head = first + tokenizer.encode(given, add_special_tokens=False)
+    ids = torch.tensor([head + tokenizer.encode(text, add_special_tokens=False)])
+    total, count, before = 0.0, 0, len(head)
     for begin in range(0, ids.shape[1], stride):
         end = min(begin + length, ids.shape[1])
         part = ids[:, begin:end]
         labels = part.clone()
-        labels[:, : before - begin] = -100
+        labels[:, : max(before - begin, 0)] = -100
         scored = int((labels[:, 1:] != -100).sum())  # the loss shifts the labels by one
         if scored:
             total += float(model(input_ids=part, labels=labels).loss.detach()) * scored
             count += scored
-        before = end
+        before = max(before, end)
         if end == ids.shape[1]:
             break
     return total, count
@@ -499,3 +504,83 @@ def test_models_that_are_not_causal(tmp_path: Path) -> None:
         tokenizer.save_pretrained(tmp_path / name)
         with pytest.raises(HarnessError, match=expected):
             Perplexity(str(tmp_path / name), device="cpu").statistics(Batch(["the cat"], []))
+
+
+# ---------------------------------------------------------------- given source and contexts
+
+
+@pytest.mark.parametrize(("model", "start"), CASES)
+def test_given_source_and_contexts(folders: dict[str, Path], model: str, start: str) -> None:
+    outputs, sources = ["a mat", "it rains", "a"], ["the cat sat on", "is it raining", None]
+    contexts = [["cats sit", {"id": "7", "text": "on mats"}], [], [SimpleNamespace(text="b")]]
+    metric = Perplexity(str(folders[model]), given=["contexts", "sources"], device="cpu")
+    rows = metric.statistics(Batch(outputs, [], sources, {"contexts": contexts}))
+    before = ["cats sit\n\non mats\n\nthe cat sat on\n\n", "is it raining\n\n", "b\n\n"]
+    alone = Perplexity(str(folders[model]), device="cpu").statistics(Batch(outputs, []))
+    for i, text in enumerate(outputs):
+        if np.isnan(alone[i]).any():  # a single token, with nothing before it: no yardstick
+            assert np.isnan(rows[i]).all()
+            continue
+        assert rows[i, :3].tolist() == alone[i].tolist()  # the plain one stays
+        nll, tokens = plain(folders[model], text, start, given=before[i])
+        assert rows[i, 3:5] == pytest.approx([nll, tokens], rel=1e-5)
+        assert rows[i, 5] == len(text.encode())
+    assert metric.score_names[2:] == ("conditional_perplexity", "conditional_perplexity.bits_per_byte")
+    scores = metric.score(rows[:2].sum(0))
+    assert scores[2] == pytest.approx(math.exp(rows[:2, 3].sum() / rows[:2, 4].sum()))
+    assert metric.reads == ("outputs", "contexts", "sources")
+    assert "|given:contexts+sources|" in str(metric.signature([]))
+    assert metric.title_of("conditional_perplexity.bits_per_byte") == "Conditional perplexity bits_per_byte"
+
+
+@pytest.mark.parametrize(("length", "stride"), [(16, 8), (9, 1), (30, 29)])
+def test_more_than_a_window_stands_before(
+    folders: dict[str, Path], length: int, stride: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the same sliding windows: each token of the output once, in the first window that holds it."""
+    metric = Perplexity(str(folders["gpt2"]), given="sources", max_length=length, stride=stride, device="cpu")
+    source, text = "the cat sat on the mat " * 4, "it is raining and dogs bark"
+    row = metric.statistics(Batch([text], [], [source]))[0]
+    expected = plain(folders["gpt2"], text, "bos", length, stride, given=source + "\n\n")
+    assert row[3:5] == pytest.approx(expected, rel=1e-5)
+    assert f"1 outputs are, with what stands before them, longer than a window of {length} tokens" in caplog.text
+
+
+def test_nothing_stands_before(folders: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
+    metric = Perplexity(str(folders["gpt2"]), given=["sources", "contexts"], device="cpu")
+    rows = metric.statistics(Batch(["a mat", "a cat"], [], [None, "the"], {"contexts": [None, None]}))
+    assert np.isnan(rows).all(axis=1).tolist() == [True, False]
+    assert "1 of 2 examples have no sources and no contexts to stand before the output" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("contexts", "message"),
+    [
+        ("all in one", "the contexts of an example are 'all in one'; expected a list of them"),
+        ({"text": "a"}, "expected a list of them"),
+        ([3], "a context is '3'; expected a text, or an object with a text"),
+        ([{"id": "7"}], "a context is \"{'id': '7'}\"; expected a text, or an object with a text"),
+    ],
+)
+def test_contexts_that_are_none(folders: dict[str, Path], contexts: Any, message: str) -> None:
+    metric = Perplexity(str(folders["gpt2"]), given="contexts", device="cpu")
+    with pytest.raises(HarnessError) as raised:
+        metric.statistics(Batch(["a"], [], fields={"contexts": [contexts]}))
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"given": "references"}, "metrics.perplexity.given=references; expected one or both of sources, contexts"),
+        ({"given": ["sources", "sources"]}, "expected one or both of sources, contexts, or none"),
+        (
+            {"given": "sources", "of": "references"},
+            "metrics.perplexity.given=sources with of=references; expected of=outputs",
+        ),
+    ],
+)
+def test_what_cannot_be_given(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(HarnessError) as raised:
+        Perplexity("any/model", **options)
+    assert message in str(raised.value)

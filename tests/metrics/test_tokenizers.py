@@ -14,7 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from harness.metrics import columns
-from harness.metrics.tokenizers import Tokenizer, ascii_words, chrf_words, tokenizer, unicode_words
+from harness.metrics.tokenizers import Tokenizer, ascii_words, chrf_words, tokenizer, unicode_words, word_splitter
 from harness.metrics.tokenizers.tokenizer_base import WHITE as SPLIT_AT
 from harness.metrics.tokenizers.tokenizer_base import once
 from harness.metrics.tokenizers.tokenizer_zh import CHINESE
@@ -88,7 +88,8 @@ def test_classes_of_characters() -> None:
     ],
 )
 def test_unicode_words(text: str, words: list[str]) -> None:
-    assert unicode_words().spelt([text]) == [words]
+    assert unicode_words().spelt([text]) == tokenizer("words").spelt([text]) == [words]
+    assert word_splitter()(text) == words
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def test_the_same_result(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     for way, (size, memory, cores) in WAYS.items():
         monkeypatch.setattr(text_columns, "BLOCK", size)
         monkeypatch.setattr(Kept, "in_memory", memory)
-        monkeypatch.setattr("harness.run.scoring.cores", lambda cores=cores: cores)
+        monkeypatch.setattr("harness.engines.local.cores", lambda cores=cores: cores)
         called = cli(*RUN, f"output_dir={way.replace(' ', '-')}")
         assert called.code == 0, called.err
         folder = data / way.replace(" ", "-")

@@ -24,6 +24,9 @@ CHOICES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / gro
 NEEDED = {  # what the user must give (`???`), by choice
     "file": {"path": "dev.jsonl"},
     "rag": {"path": "dev.jsonl"},
+    "beir": {"path": "scifact"},
+    "trec": {"qrels": "qrels.txt", "path": "bm25.run"},
+    "column": {"column.field": "adequacy"},
     "text": {"references": ["ref.txt"]},
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
     "mlflow": {"path": "support_qa", "model": "models:/summarizer/3"},
@@ -38,7 +41,7 @@ NEEDED = {  # what the user must give (`???`), by choice
 
 
 def test_groups() -> None:
-    assert GROUPS == ["dataset", "experiment", "metrics", "postprocess", "stats", "system", "tracking"]
+    assert GROUPS == ["dataset", "engine", "experiment", "metrics", "postprocess", "stats", "system", "tracking"]
 
 
 @pytest.mark.parametrize(("group", "choice"), CHOICES, ids=lambda x: str(x))
@@ -111,7 +114,10 @@ MISSPELT: list[tuple[list[str], str]] = [
         ["metrics.bleu.tokenise=zh"],
         "metrics.bleu.tokenise is not in the config (did you mean 'metrics.bleu.tokenize'?)",
     ),
-    (["stats.resampels=10"], "(did you mean 'stats.resamples'?); stats has: buckets, level, method, resamples, seed"),
+    (
+        ["stats.resampels=10"],
+        "(did you mean 'stats.resamples'?); stats has: buckets, level, method, repeats, resamples, seed",
+    ),
     (["datset=file"], "datset is not in the config (did you mean 'dataset'?)"),
     (["nmae=x"], "nmae is not in the config (did you mean 'name'?)"),
     (
@@ -125,7 +131,7 @@ MISSPELT: list[tuple[list[str], str]] = [
     (["metrics.bleu.max_order=abc"], "metrics.bleu.max_order is 'abc'; expected a whole number"),
     (["stats.resamples=abc"], "Value 'abc' of type 'str' could not be converted to Integer"),
     (["dataset=file"], "dataset.path is not set; expected dataset.path=…"),
-    (["stats.method=magic"], "method=magic; expected one of percentile, basic, bca"),
+    (["stats.method=magic"], "method=magic; expected one of auto, expanded, percentile, basic, bca"),
     (["tracking=mlflow", "tracking.uri=file:./store"], "is a folder store, which MLflow 3 no longer writes"),
     (["--multirun", "system=lead,lexrank", "metrics.rouge.stemer=true"], "(did you mean 'metrics.rouge.stemmer'?)"),
 ]

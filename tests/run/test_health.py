@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.health import LOOP, Health, looping
+from harness.run.health import Health, looping
+from harness.run.health_kernels import SHORTEST
 from harness.types import Example, Examples, Output, Outputs
 from tests.conftest import GOOD, ROWS, Called, write_jsonl
 
@@ -77,7 +78,7 @@ def test_loops_as_defined(start: str, unit: str, times: int, rest: int) -> None:
         end = text[n - length :]
         return all(end[i] == end[i + period] for i in range(length - period))
 
-    least = max(LOOP, n // 2 + 1)
+    least = max(SHORTEST, n // 2 + 1)
     lengths = {p: max(least, math.ceil(2.5 * p)) for p in range(1, n)}
     expected = any(periodic(length, p) for p, length in lengths.items() if length <= n)
     assert looping(text) == expected

@@ -64,6 +64,10 @@ def test_it_ends_when_the_answer_is_known(data: Path, cli: Cli) -> None:
     score = written["scores"]["exact_match"]
     assert (score["method"], score["low"], score["high"]) == ("confidence sequence", stopped["low"], stopped["high"])
     assert 60 < score["low"] < 80 < score["high"] <= 100
+    assert score["estimate"] == stopped["estimate"]
+    mean = 100 * RIGHT[[int(id_) for id_ in calls()]].mean()
+    assert f"the mean of the {stopped['examples']} examples is {mean:.2f}" in score["note"]
+    assert 60 < score["estimate"] < mean  # it ended when the mean happened to be high
     assert written["scores"]["chrf"]["note"].startswith(f"looked {stopped['looks']} times by exact_match")
     assert f"stopped     after {stopped['examples']} of 400 examples" in called.out
     assert "exact_match is above 60 [" in called.out
@@ -108,6 +112,21 @@ def test_an_answer_that_stays_open(data: Path, cli: Cli) -> None:
     assert called.code == 0
     assert len(calls()) == N
     assert "stopped     not known after all 400 examples: exact_match [" in called.out
+    whole = scores()["scores"]["exact_match"]  # a data set is known at its end: nothing was left out by what was seen
+    assert whole["method"] != "confidence sequence"
+    assert whole["estimate"] == 100 * RIGHT.mean()
+    assert "note" not in whole
+
+
+def test_what_ended_early_is_not_compared(data: Path, cli: Cli) -> None:
+    rule = ("stop.score=exact_match", "stop.threshold=60", "stop.batch=20")
+    assert cli(*RUN, *rule).code == 0
+    assert cli(*RUN, *rule, "name=other").code == 0
+    refused = cli("compare", "early", "other")
+    assert refused.code == 1
+    assert "early ended after" in refused.err
+    assert "expected runs of all examples (without stop.score), or stop.baseline=RUN" in refused.err
+    assert cli("table", "early", "other").code == 0  # scores are shown; nothing is tested
 
 
 def test_scoring_again_keeps_what_was_looked_at(data: Path, cli: Cli) -> None:

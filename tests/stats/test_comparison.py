@@ -17,6 +17,7 @@ import harness
 from harness.analysis.study import study
 from harness.metrics.rouge import Rouge
 from harness.stats import comparison
+from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
 from harness.testing import CannedMetric
 from harness.types import Array, Batch, HarnessError, Metric, RunResult, Signature, Statistics
@@ -71,7 +72,8 @@ def test_a_clear_difference(test: str) -> None:
     rows = harness.compare([run(base, "a"), run(base + rng.normal(0.2, 0.1, 80), "b")], test=test, resamples=999)
     row = rows[0]
     assert (row.baseline, row.system, row.n, row.excluded, row.verdict) == ("a", "b", 80, 0, "better")
-    assert row.p_value == pytest.approx(1 / 1000)
+    least = 1 / 1000 if test == "randomization" else Expansion.of(np.arange(80), np.array([80])).p_value(1 / 1000)
+    assert row.p_value == pytest.approx(least)
     assert row.low is not None and row.high is not None and 0 < row.low < row.difference < row.high  # type: ignore[operator]
     assert row.smallest_detectable is not None
     # the standard error of the mean difference times (1.96 + 0.84)
@@ -373,8 +375,8 @@ def _on(dataset: str, system: str, values: Array) -> RunResult:
     return dataclasses.replace(result, dataset=dataset, dataset_key=dataset, system=system)
 
 
-def test_repeats_are_compared_pairwise() -> None:
-    """Runs with several outputs an example: units are examples, and repeats are drawn with them."""
+def test_several_outputs_of_an_example_are_averaged() -> None:
+    """Units are examples, in whatever order the rows are, and one system may have more outputs than the other."""
     rng = np.random.default_rng(3)
     base = np.repeat(rng.random(40), 3)
 
@@ -393,12 +395,19 @@ def test_repeats_are_compared_pairwise() -> None:
     assert (row.n, row.unit) == (40, "examples")
     shuffled = harness.compare([repeated(base, "a"), repeated(b, "b", rng.permutation(120))], resamples=1000)[0]
     assert shuffled == row
-    once = dataclasses.replace(run(base[::3], "c"), dataset_key="same")
-    once.examples["id"] = [str(i) for i in range(40)]
-    with pytest.raises(
-        HarnessError, match="c has 1 outputs an example, a 3 outputs an example; expected the same number"
-    ):
-        harness.compare([repeated(base, "a"), once])
+    averages = b.reshape(40, 3).mean(1)
+
+    def once(values: Array, name: str) -> RunResult:
+        result = run(values, name)
+        table = result.examples.assign(id=[str(i) for i in range(40)])
+        return dataclasses.replace(result.with_examples(table), dataset_key="same")
+
+    for test in ("bootstrap", "randomization"):
+        options = {"resamples": 1000, "test": test, "cross_check": True}
+        several = harness.compare([once(base[::3], "c"), repeated(b, "b")], **options)[0]
+        single = harness.compare([once(base[::3], "c"), once(averages, "b")], **options)[0]
+        same = ("difference", "low", "high", "p_value", "won", "p_t", "effect_size")
+        assert [getattr(several, name) for name in same] == pytest.approx([getattr(single, name) for name in same])
 
 
 def test_agrees_with_sacrebleu_run_live() -> None:

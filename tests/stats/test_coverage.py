@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import coverage
+from benchmarks.coverage import texts as coverage
 from harness.stats import comparison, intervals, kernels, paired, resampling
 from harness.stats.options import ComparisonOptions
 from harness.types import Array
@@ -63,8 +63,8 @@ def test_division_by_the_root_of_the_resamples_would_be_noticed(
     """lighteval takes the bootstrap's standard deviation for one of a single draw."""
     real = intervals.interval
 
-    def narrow(drawn: Array, estimates: Array, *more: object) -> tuple[Array, Array]:
-        return real(estimates + (drawn - estimates) / np.sqrt(len(drawn)), estimates, *more)  # type: ignore[arg-type]
+    def narrow(drawn: Array, estimates: Array, **more: object) -> tuple[Array, Array]:
+        return real(estimates + (drawn - estimates) / np.sqrt(len(drawn)), estimates, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(intervals, "interval", narrow)
     with pytest.raises(AssertionError):

@@ -161,8 +161,8 @@ def test_missing_rows_are_left_out() -> None:
     assert mean(values).low == mean(np.array([0.2, 0.4, 0.9])).low
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1 / 3, -0.7, 1e-9, 12345.6789])
-@pytest.mark.parametrize("n", [3, 7, 10, 49])
+@pytest.mark.parametrize("value", [0.1, 1 / 3, -0.7, 1e-9, 12345.6789])
+@pytest.mark.parametrize("n", [5, 7, 10, 49])
 def test_a_constant_score_has_no_width_whatever_the_last_bits(value: float, n: int) -> None:
     """The mean of drawn values is not always the same to the last bit."""
     equal = mean(np.full(n, value), resamples=300)
@@ -191,7 +191,10 @@ def test_degenerate_cases_say_so(method: str) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"method": "magic"}, "method=magic; expected one of percentile, basic, bca, normal, studentized"),
+        (
+            {"method": "magic"},
+            "method=magic; expected one of auto, expanded, percentile, basic, bca, normal, studentized, wilson",
+        ),
         ({"level": 95}, "level=95; expected a share between 0 and 1"),
         ({"resamples": 1}, "resamples=1; expected 2 or more, or 0"),
         ({"seed": -1}, "seed=-1; expected 0 or more"),
@@ -273,4 +276,6 @@ def test_strata_by_a_field() -> None:
     with pytest.raises(HarnessError, match="stats.strata=topic: the example '0' has no such field; its fields: domain"):
         estimated(statistics, some, [], None, Options(strata="topic"))
     run = harness.evaluate(["a", "b"] * 4, ["a"] * 8, ["rouge"], strata=["x", "y"] * 4, resamples=100)
-    assert run.scores["rouge1"].low == run.scores["rouge1"].high == 0.5
+    scored = run.scores["rouge1"]  # nothing varies within a stratum, which says little of so few
+    assert (scored.estimate, scored.method) == (0.5, "agresti-coull")
+    assert scored.low is not None and scored.high is not None and 0.1 < scored.low < 0.3 < 0.7 < scored.high < 0.9

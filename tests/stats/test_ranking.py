@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import harness
+from harness.analysis import comparing
+from harness.stats.options import ComparisonOptions
 from harness.stats.ranking import rankings
 from tests.report.terminal.test_terminal import row
 from tests.stats.test_comparison import Lower, run
@@ -68,3 +70,32 @@ def test_of_runs() -> None:
     assert rankings(harness.compare(lower, resamples=500))[0].systems[0].system == "low"
     assert rankings(harness.compare(runs, baseline=runs[0], resamples=500)) == []
     assert rankings(harness.compare(runs[:2], resamples=500)) == []
+
+
+def test_letters_stay_few_where_groups_overlap_in_every_way() -> None:
+    """28 systems, each told apart from one other only, have 2^14 largest groups: labels had 29,882 characters."""
+    names = [f"s{i:02}" for i in range(28)]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    verdicts = {
+        p: "worse" if names.index(p[0]) // 2 == names.index(p[1]) // 2 else "not distinguishable" for p in pairs
+    }
+    estimates = {name: -float(i) for i, name in enumerate(names)}
+    (ranking,) = rankings([pair(a, b, verdicts[a, b], **estimates) for a, b in pairs])  # type: ignore[misc]
+    letters = {r.system: set(r.letters) for r in ranking.systems}
+    assert max(map(len, letters.values())) <= 12
+    for a, b in pairs:
+        assert bool(letters[a] & letters[b]) == (verdicts[a, b] == "not distinguishable")
+
+
+def test_one_sided_tests_are_ranked_by_two_sided_ones() -> None:
+    """Three clearly different systems, the best first: "better" alone shows nothing, and all were called alike."""
+    rng = np.random.default_rng(0)
+    base = rng.random(60)
+    runs = [run(base + s + rng.normal(0, 0.02, 60), name) for name, s in (("top", 0.6), ("mid", 0.3), ("low", 0.0))]
+    for alternative in ("better", "worse", "two-sided"):
+        options = ComparisonOptions(resamples=500, alternative=alternative)
+        rows = comparing.compare(runs, None, options)
+        (ranking,) = comparing.ranked(runs, rows, options)
+        assert [(r.system, r.low, r.high, r.letters) for r in ranking.systems] == [
+            ("top", 1, 1, "a"), ("mid", 2, 2, "b"), ("low", 3, 3, "c"),
+        ]  # fmt: skip

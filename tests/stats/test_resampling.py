@@ -169,7 +169,7 @@ def test_a_median_by_cluster_and_without_failed_examples() -> None:
     sample = Sample(Median(), rows, design, np.array([True, True, True, False, True]))
     assert design.units == 3
     weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]])
-    assert sample.weighted(weights, np.ones((3, 1)))[:, 0].tolist() == [3.5, 2.0, 5.0]
+    assert sample.weighted(weights)[:, 0].tolist() == [3.5, 2.0, 5.0]
     assert sample.left_out()[:, 0].tolist() == [52.5, 2.0, 2.0]
 
 
@@ -253,33 +253,18 @@ def test_left_out_rows_take_their_units_along() -> None:
     assert (kept.units, kept.sizes.tolist(), kept.members.tolist()) == (2, [2], [0, 0, 1, 1])
 
 
-def test_repeats_are_drawn_with_the_examples() -> None:
-    """Two-way: a row of example i and repeat r counts (times i was drawn) x (times r was drawn)."""
+def test_all_outputs_of_an_example_are_drawn_together() -> None:
     n, repeats = 30, 4
     ids, which = np.repeat(np.arange(n), repeats), np.tile(np.arange(repeats), n)
     rows = np.random.default_rng(0).random((n * repeats, 4))
     rows[:, 3] = 1
-    design = Design.of(n * repeats, repeats=which.tolist(), ids=ids.tolist())
-    assert (design.units, design.repeats, design.label) == (n, repeats, "examples")
-    values = replicates([Sample(ROUGE, rows, design)], 64, 3, "x")[0]
-    of_units, of_repeats = drawn_of(design, 64), Draws(design, 64, 3, "x").of_repeats()
-    weights = of_units[:, ids] * of_repeats[:, which]
-    assert values[:, 0] == pytest.approx((weights @ rows[:, 0]) / weights.sum(1))
-    assert (of_repeats.sum(1) == repeats).all()
+    seeds = Design.of(n * repeats, repeats=which.tolist(), ids=ids.tolist())
+    assert (seeds.units, seeds.repeats, seeds.label) == (n, repeats, "examples")
+    weights = drawn_of(seeds, 64)[:, ids]
+    for design in (seeds, seeds.of_seeds(2), seeds.of_seeds(1)):
+        values = replicates([Sample(ROUGE, rows, design)], 64, 3, "x")[0]
+        assert values[:, 0] == pytest.approx((weights @ rows[:, 0]) / weights.sum(1))
 
 
 def drawn_of(design: Design, resamples: int) -> Array:
     return resampled([np.eye(design.units)], Draws(design, resamples, 3, "x"))[0]
-
-
-def test_repeats_that_differ_widen_the_interval() -> None:
-    """Seeds of a system that differ as a whole are a source of chance that examples alone do not show."""
-    rng = np.random.default_rng(4)
-    n, repeats = 200, 5
-    which = np.tile(np.arange(repeats), n)
-    values = rng.normal(0.5, 0.02, n * repeats) + rng.normal(0, 0.1, repeats)[which]
-    rows = np.column_stack([values, values, values, np.ones(n * repeats)])
-    two_way = Design.of(n * repeats, repeats=which.tolist(), ids=np.repeat(np.arange(n), repeats).tolist())
-    one_way = Design.of(n * repeats, clusters=np.repeat(np.arange(n), repeats).tolist())
-    wide, narrow = (replicates([Sample(ROUGE, rows, d)], 2000, 1, "x")[0][:, 0].std() for d in (two_way, one_way))
-    assert wide > 10 * narrow

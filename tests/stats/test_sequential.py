@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.sequential import ConfidenceSequence
+from harness.stats import sequential
+from harness.stats.sequential import ConfidenceSequence, around, without_luck
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
@@ -54,3 +55,27 @@ def test_batches_do_not_matter() -> None:
 def test_values_outside_are_refused() -> None:
     with pytest.raises(ValueError, match="1.5 is not between 0 and 1"):
         ConfidenceSequence(0, 1, 0.95).add([1.5])
+
+
+def test_the_estimate_after_an_early_end_is_not_lucky(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean of what was seen when it ended is too high by points; the estimate is right on average."""
+    monkeypatch.setattr(sequential, "ORDERS", 60)
+    rng = np.random.default_rng(5)
+    means, estimates = [], []
+
+    def start() -> ConfidenceSequence:
+        return ConfidenceSequence(0, 100, 0.9, around(50, 0, 100))
+
+    def known(low: float, high: float) -> bool:
+        return low > 50 or high < 50
+
+    for _ in range(300):
+        batches, sequence = [], start()
+        while not known(sequence.low, sequence.high):
+            batches.append(100.0 * (rng.random(8) < 0.8))
+            sequence.add(batches[-1])
+        means.append(np.concatenate(batches).mean())
+        estimates.append(without_luck(batches, start, known, rng))
+    error = np.std(estimates) / np.sqrt(300)
+    assert abs(np.mean(estimates) - 80) < 2.5 * error
+    assert np.mean(means) - 80 > 4 * np.std(means) / np.sqrt(300)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import harness
@@ -95,6 +96,25 @@ def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
     assert (len(runs), len(parents), len(children)) == (5, 1, 4)
     assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parents[0].info.run_id}
     assert sorted(run.info.run_name for run in children) == ["dev-bad", "dev-good", "test-bad", "test-good"]
+
+
+def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
+    """Below that of the multirun: the scores by seed, their mean and standard deviation."""
+    swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=random", "metrics=[bleu]")
+    arguments = (*swept, "system.seed=1,2,3", "group_by=system.seed", "stats.resamples=20")
+    for _ in range(2):  # the same again changes nothing
+        called = cli(*arguments)
+        assert called.code == 0, called.err
+    store = client(f"sqlite:///{files}/runs/mlflow.db")
+    runs = stored_runs(store)
+    (parent,) = [run for run in runs if "harness.seeds" in run.data.tags]
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert (len(runs), len(children)) == (5, 3)
+    assert parent.info.run_name == "dev-random by system.seed"
+    points = {point.step: point.value for point in store.get_metric_history(parent.info.run_id, "bleu")}
+    assert sorted(points) == [1, 2, 3]
+    assert parent.data.metrics["bleu/mean"] == pytest.approx(np.mean(list(points.values())))
+    assert parent.data.metrics["bleu/sd"] == pytest.approx(np.std(list(points.values()), ddof=1))
 
 
 def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:

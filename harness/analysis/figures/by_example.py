@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from harness.report.charts import buckets as drawn
 from harness.report.charts import differences as bars
 from harness.report.charts.theme import plain, short
 from harness.stats import slicing
+from harness.stats.divided import LENGTHS, divided, fields_of, lengths_of
 from harness.stats.options import Options
 from harness.stats.per_example import edges, histogram
-from harness.store.example_table import COLUMNS, EACH
-from harness.types import Array, Figure, HarnessError, Progress, RunResult, Step
+from harness.types import Array, Figure, Progress, RunResult, Step
 
 MOST = 8
 """Systems side by side in a bucket."""
@@ -27,7 +27,7 @@ FIELDS = 6
 """Fields of the metadata that get a figure without being asked for."""
 RESAMPLES = 2_000
 """For the interval of a bucket, of which there are many."""
-LENGTHS = {"source_length": "source", "reference_length": "references", "output_length": "output"}
+OUTPUT_LENGTH = "output_length"
 
 
 def difference_figures(view: View) -> Iterator[Figure]:
@@ -124,7 +124,7 @@ def _bucket_figure(view: View, runs: Sequence[RunResult], buckets: _Buckets, ste
     for cell in scored:
         label = view.labels[runs[cell.run].name]
         points[cell.score].append(drawn.Point(label, cell.bucket, cell.estimate, cell.low, cell.high, cell.n))
-    own = buckets.field == "output_length"
+    own = buckets.field == OUTPUT_LENGTH
     counts = None if own else np.bincount(splits[0].codes, minlength=len(splits[0].labels)).tolist()
     panels = [
         drawn.Panel(plain(score), shown, view.digits(score), view.higher(score))
@@ -155,16 +155,16 @@ def _bucket_figure(view: View, runs: Sequence[RunResult], buckets: _Buckets, ste
 
 def _lengths(runs: Sequence[RunResult]) -> list[str]:
     sources, references = (runs[0].table.column(name) for name in ("source", "references"))
-    available = {"source_length": sources.null_count < len(sources), "output_length": True}
+    available = {"source_length": sources.null_count < len(sources)}
     available["reference_length"] = np.diff(arrow.starts(arrow.whole(references))).any()
-    return [name for name in LENGTHS if available[name]]
+    return [*(name for name in LENGTHS if available[name]), OUTPUT_LENGTH]
 
 
 def _fields(runs: Sequence[RunResult]) -> list[str]:
     """Fields of the metadata with 2 to 12 values of 5 examples each or more, or with numbers that are not
     just a numbering."""
     fields = []
-    for field in _metadata(runs[0]):
+    for field in fields_of(runs[0]):
         values = runs[0].table.column(field).to_pylist()
         known = [value for value in values if not slicing.is_missing(value)]
         try:
@@ -179,42 +179,22 @@ def _fields(runs: Sequence[RunResult]) -> list[str]:
     return fields[:FIELDS]
 
 
-def _metadata(run: RunResult) -> list[str]:
-    taken = {*COLUMNS, *run.scores, *(name for rows in run.statistics.values() for name in rows.metric.score_names)}
-    return [name for name in run.table.column_names if name.removesuffix(EACH) not in taken]
-
-
 def _divided(runs: Sequence[RunResult], field: str) -> _Buckets:
+    if field == OUTPUT_LENGTH:
+        return _by_output_length(runs)
+    unit = ""
     if field in LENGTHS:
-        return _by_length(runs, field)
-    if field not in _metadata(runs[0]):
-        known = ", ".join([*_lengths(runs), *_metadata(runs[0])])
-        raise HarnessError(f"the examples of {runs[0].dataset} have no field {field!r}; expected one of {known}")
-    values = runs[0].table.column(field).to_pylist()
-    present = [value for value in values if not slicing.is_missing(value)]
-    many = all(map(slicing.is_number, present)) and len(set(map(repr, present))) > slicing.DOZEN
-    split = slicing.by_number(values) if many else slicing.by_value(values)
-    return _Buckets(field, plain(field), "", [split] * len(runs))
+        unit = "words" if lengths_of(runs[0], LENGTHS[field])[1] else "characters"
+    return _Buckets(
+        field, plain(field.replace("_", " ") if unit else field), unit, [divided(runs[0], field)] * len(runs)
+    )
 
 
-def _by_length(runs: Sequence[RunResult], field: str) -> _Buckets:
-    column = LENGTHS[field]
-    texts = [run.table.column(column).to_pylist() for run in (runs if column == "output" else runs[:1])]
-    sample = [text for value in texts[0][:200] for text in _texts(value)]
-    words = " ".join(sample).count(" ") * 20 >= sum(map(len, sample)) or not any(sample)
-    lengths = [[_length(value, words) for value in column] for column in texts]
+def _by_output_length(runs: Sequence[RunResult]) -> _Buckets:
+    """Of each system by its own outputs, in the same bins."""
+    first, words = lengths_of(runs[0], "output")
+    lengths = [first, *(lengths_of(run, "output", words)[0] for run in runs[1:])]
     whole = slicing.by_number([length for column in lengths for length in column])
-    n = runs[0].table.num_rows
-    splits = [slicing.Split(whole.labels, whole.codes[i * n : (i + 1) * n], True) for i in range(len(texts))]
-    unit = "words" if words else "characters"
-    return _Buckets(field, field.replace("_", " "), unit, splits * (len(runs) // len(splits)))
-
-
-def _texts(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else [] if slicing.is_missing(value) else list(value)
-
-
-def _length(value: Any, words: bool) -> float | None:
-    """In words, or in characters where the language writes no spaces; of several texts the mean, rounded."""
-    lengths = [len(text.split()) if words else len(text) for text in _texts(value)]
-    return round(sum(lengths) / len(lengths)) if lengths else None
+    ends = np.cumsum([0, *map(len, lengths)])
+    splits = [slicing.Split(whole.labels, whole.codes[a:b], True) for a, b in pairwise(ends)]
+    return _Buckets(OUTPUT_LENGTH, "output length", "words" if words else "characters", splits)

@@ -30,10 +30,11 @@ def forest_figures(view: View) -> Iterator[Figure]:
             rows.append(forest.Row(view.labels[run.name], *values, standing, note))
         line = base.scores[score].estimate if base is not None and score in base.scores else None
         panels.append(forest.Panel(plain(score), rows, view.digits(score), view.higher(score), line))
-    caption = [f"Scores with {view.level()} bootstrap intervals, each score on a scale of its own."]
+    methods = {score.method for run in order for score in run.scores.values()}
+    caption = [f"Scores with {view.intervals(methods)}, each score on a scale of its own."]
     if tested:
         caption.append(
-            f"Diamonds: the best system of a score and those not distinguishable from it (paired {view.study.test}, "
+            f"Diamonds: the best system of a score and those not distinguishable from it ({view.study.tested_by}, "
             f"p adjusted by {view.study.correction}); overlapping intervals are no test."
         )
     if base is not None:
@@ -65,12 +66,13 @@ def effect_figures(view: View) -> Iterator[Figure]:
             shown.append(forest.Row(view.labels[name], row.difference, row.low, row.high, row.verdict, more))
         panels.append(forest.Panel(plain(score), shown, view.digits(score), view.higher(score), 0.0, signed=True))
     base = view.labels[rows[0].baseline]
+    kind = "intervals for new seeds" if study.of_seeds else "bootstrap intervals"
     caption = (
-        f"Differences from {base} with {100 * study.level:g}% bootstrap intervals on the same examples; verdicts by "
-        f"the paired {study.test}, p adjusted by {study.correction}, which a difference can fail though its own "
+        f"Differences from {base} with {100 * study.level:g}% {kind} on the same examples; verdicts by "
+        f"the {study.tested_by}, p adjusted by {study.correction}, which a difference can fail though its own "
         "interval leaves out zero."
     )
-    chart = forest.draw(panels, forest.VERDICTS, view.width)
+    chart = forest.draw(panels, forest.looks_of(row.standing for panel in panels for row in panel.rows), view.width)
     yield view.figure("effects", f"Differences from {base}", caption, chart)
 
 
@@ -96,7 +98,7 @@ def matrix_figures(view: View) -> Iterator[Figure]:
         study = view.study
         caption = (
             "Is the system of the row better or worse than that of the column? Systems by score, the best first; "
-            f"paired {study.test}, p adjusted by {study.correction} over all pairs, scores and data sets at the level "
+            f"{study.tested_by}, p adjusted by {study.correction} over all pairs, scores and data sets at the level "
             f"{100 * study.level:g}%."
         )
         yield view.figure("matrix", "Pairwise verdicts", caption, matrix.draw(panels, view.width))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from harness.inputs.choices import OVER_SEEDS
 from harness.report.charts.theme import WIDTH, plain, short
 from harness.report.numbers import digits_of
 from harness.types import Comparison, Figure, Group, HarnessError, RunResult, Study, nearest
@@ -52,6 +53,10 @@ class View:
         """Of the runs' own intervals."""
         levels = (score.level for run in self.group.runs for score in run.scores.values())
         return f"{100 * next(levels, self.study.level):g}%"
+
+    def intervals(self, of: Iterable[str]) -> str:
+        """`95% bootstrap intervals`, or what else they are by these methods."""
+        return f"{self.level()} {'intervals for new seeds' if OVER_SEEDS in of else 'bootstrap intervals'}"
 
     def ordered(self, score: str) -> list[RunResult]:
         """The runs by a score, the best first, those without one last."""

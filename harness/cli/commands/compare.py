@@ -1,12 +1,24 @@
-"""`harness compare RUN RUN…`: paired comparison of stored runs."""
+"""`harness compare RUN RUN…`: paired comparison of stored runs, or of groups of them (`ours=runs/ours-seed*`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, as_json, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.arguments import (
+    RUN,
+    as_json,
+    by_slice,
+    comparison_options,
+    grouping,
+    loaded,
+    margins,
+    progress,
+    resampling,
+    testing,
+    trusting,
+)
 from harness.cli.output import print_json, show_warnings
-from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS
+from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS, METHOD
 
 
 def add(commands: Any) -> None:
@@ -20,12 +32,24 @@ def add(commands: Any) -> None:
         help="one-sided: only a better (worse) system counts (default: %(default)s)",
     )
     compare.add_argument(
-        "--method", choices=DIFFERENCE_METHODS, default="percentile", help="how the intervals are computed"
+        "--method",
+        choices=DIFFERENCE_METHODS,
+        default=METHOD,
+        help="how the intervals are computed (default: %(default)s)",
     )
     compare.add_argument(
         "--cross-check", action="store_true", help="also run the paired t-test and Wilcoxon's test, for means"
     )
+    compare.add_argument(
+        "--margin",
+        metavar="SCORE=X",
+        action="append",
+        default=[],
+        help="a difference in SCORE that does not matter: is the system equivalent, or not worse? may be repeated",
+    )
+    by_slice(compare)
     testing(compare)
+    grouping(compare)
     resampling(compare)
     trusting(compare)
     as_json(compare)
@@ -33,21 +57,23 @@ def add(commands: Any) -> None:
 
 
 def call(options: Any) -> None:
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
-    from harness.analysis.comparing import compare
-    from harness.stats.ranking import rankings
+    from harness.analysis.comparing import compare, ranked
 
     show_warnings()
-    chosen = comparison_options(options)
-    rows = compare(*loaded(options), chosen, progress(options))
-    ranked = rankings(rows)
+    chosen = replace(comparison_options(options), margins=margins(options.margin))
+    runs, baseline = loaded(options)
+    rows = compare(runs, baseline, chosen, progress(options))
+    ranking = ranked(runs, rows, chosen, progress(options))
     if options.json:
         fields = {name: getattr(options, name) for name in ("test", "alternative", "correction", "method", "level")}
+        fields |= {"margins": dict(chosen.margins), "question": rows[0].question}
         fields |= {"resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
-        print_json(**fields, rankings=[asdict(ranking) for ranking in ranked])
+        fields |= {"by": options.by, "interactions": [asdict(row) for row in rows.interactions]} if options.by else {}
+        print_json(**fields, rankings=[asdict(each) for each in ranking])
     else:
         from harness.report.terminal.comparisons import print_comparisons
 
-        print_comparisons(rows, ranked, chosen)
+        print_comparisons(rows, ranking, chosen)

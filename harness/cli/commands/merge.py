@@ -18,7 +18,9 @@ def add(commands: Any) -> None:
     merge.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     merge.add_argument("-o", "--output", metavar="DIR", help="the run folder (default: that of the whole config)")
     merge.add_argument("--name", help="of the run (default: that of the shards, where they have the same)")
-    merge.add_argument("--no-tracking", action="store_true", help="log to no store (default: to that of the shards)")
+    where = merge.add_mutually_exclusive_group()
+    where.add_argument("--uri", help="the MLflow store to log to (default: that of the shards, where it is your own)")
+    where.add_argument("--no-tracking", action="store_const", const="none", dest="uri", help="log to no store")
     merge.add_argument("--no-progress", action="store_true", help="no progress bar")
     trusting_to_run(merge)
     as_json(merge)
@@ -30,4 +32,4 @@ def call(options: Any) -> None:
     from harness.cli.hydra.rescoring import Options
 
     settings = {"name": options.name, "output_dir": options.output, "progress": not options.no_progress}
-    merge(options.runs, settings, options.no_tracking, Options(options.config_dir, options.json, options.trust))
+    merge(options.runs, settings, options.uri, Options(options.config_dir, options.json, options.trust))

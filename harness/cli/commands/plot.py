@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.arguments import RUN, comparison_options, grouping, loaded, progress, resampling, testing, trusting
 from harness.cli.output import show_warnings
 
 FIGURES = ("forest", "effects", "matrix", "differences", "curve", "sweep", "buckets")
@@ -41,6 +41,7 @@ def add(commands: Any) -> None:
     dark = "for a dark background (an .html is light or dark as its reader likes)"
     plot.add_argument("--dark", action="store_true", help=dark)
     testing(plot)
+    grouping(plot)
     resampling(plot)
     trusting(plot)
     plot.set_defaults(call=call, parser=plot)

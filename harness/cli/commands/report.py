@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.cli.arguments import RUN, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.arguments import RUN, comparison_options, grouping, loaded, progress, resampling, testing, trusting
 from harness.cli.output import complain, show_warnings, tell
 from harness.inputs.visible import in_line
 
@@ -43,6 +43,7 @@ def add(commands: Any) -> None:
         help="keep N examples: the biggest differences and an even share of the rest (default: all)",
     )
     testing(report)
+    grouping(report)
     resampling(report)
     trusting(report)
     report.set_defaults(call=call)

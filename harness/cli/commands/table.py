@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from harness.cli.arguments import RUN, comparison_options, loaded, progress, resampling, testing, trusting
+from harness.cli.arguments import (
+    RUN,
+    by_slice,
+    comparison_options,
+    grouping,
+    loaded,
+    progress,
+    resampling,
+    testing,
+    trusting,
+)
 from harness.cli.output import show_warnings
 from harness.inputs.visible import visible
 
@@ -31,7 +41,9 @@ def add(commands: Any) -> None:
     table.add_argument("--caption", metavar="LATEX", help="of the LaTeX table")
     table.add_argument("--label", metavar="KEY", help="of the LaTeX table (default: tab:scores)")
     table.add_argument("-o", "--output", metavar="FILE", help="write it there, not to standard output")
+    by_slice(table)
     testing(table)
+    grouping(table)
     resampling(table)
     trusting(table)
     table.set_defaults(call=call, parser=table)

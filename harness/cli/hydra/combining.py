@@ -13,10 +13,11 @@ from harness.cli.hydra.rescoring import Options, Origin, scored
 from harness.run import config as core
 
 
-def merge(runs: Sequence[str], settings: Mapping[str, Any], no_tracking: bool, options: Options) -> None:
-    """`harness merge RUN… -o DIR`; `settings`: the config's name, output_dir and progress."""
+def merge(runs: Sequence[str], settings: Mapping[str, Any], tracking: str | None, options: Options) -> None:
+    """`harness merge RUN… -o DIR`; `settings`: the config's name, output_dir and progress; `tracking`: the address of
+    the store to log to, `none`, or None: that of the shards."""
     calling.begin(["merge", *runs])
-    overrides = ["tracking=none"] if no_tracking else []
+    overrides = [] if tracking is None else ["tracking=none" if tracking == "none" else f"tracking.uri={tracking}"]
     with initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
         explaining.report(lambda: _merge(runs, settings, overrides, options), overrides)
 

@@ -42,6 +42,7 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
         yield replace(
             whole,
             system=_build(spec, "system"),
+            recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
             config={**whole.config, "system": masking.masked(spec, sources.below("system"))},
@@ -71,6 +72,8 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         select=select,
         system=_build(resolved["system"], "system"),
         **scoring_parts(resolved),
+        engine=_build(resolved["engine"], "engine"),
+        recipes=_recipes(resolved),
         specs=config["metrics"],
         key=core.key(resolved, sources),
         whole_key=core.key(core.of_whole(resolved), sources),
@@ -164,6 +167,16 @@ def _metric(spec: Any, name: str) -> Any:
     where = f"metrics.{name}"
     _check_target(spec, where)
     return _with_name(core.build_metric(name, spec), spec, where)
+
+
+def _recipes(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes parts of a job elsewhere; of a data set without the selection from it."""
+    from harness.datasets.selection import Selection
+
+    shared = inspect.signature(Selection).parameters
+    dataset = resolved["dataset"]
+    own = {k: v for k, v in dataset.items() if k not in shared} if isinstance(dataset, Mapping) else dataset
+    return {"dataset": own, **{part: resolved[part] for part in ("system", "postprocess", "metrics")}}
 
 
 def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:

@@ -4,9 +4,8 @@ Every kernel works on whole columns (Arrow's layout: one buffer and offsets) and
 that chunks run on all cores. Counts are exact: tokens are compared character by character, n-grams by the ids of their
 parts, never by a hash alone. `harness.metrics.columns` calls the kernels and gives them their arrays.
 
-Numba compiles a kernel when it is first called and keeps it on disk. What it compiles is kept plain for that reason
-(whole numbers of one kind, loops, no allocation): it takes half the time of the idiomatic form, see
-docs/decisions/0005.
+A kernel is compiled when it is first called and kept on disk. It is written plainly for that reason (whole numbers of
+one kind, loops, no allocation): that takes half the time of the idiomatic form, see docs/decisions/0005.
 """
 
 from harness.metrics.kernels.edits import BEAM, ter

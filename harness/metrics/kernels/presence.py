@@ -11,14 +11,12 @@ BITS = 64
 
 
 @compiled
-def present_values(present, starts, examples, counts):
-    """counts (r,): how many values are held by an example that is present (r, n).
+def present_values(present, starts, examples, masks, sums, counts):
+    """Fills counts (r,): how many values are held by an example that is present (r, n).
 
     Value v is held by `examples[starts[v]:starts[v + 1]]`. Sixty-four rows of `present` are looked at together, a bit
-    each: the search ends where the value is there in all of them.
+    each: the search ends where the value is there in all of them. `masks` (n,) and `sums` (BITS,) are room.
     """
-    masks = np.empty(present.shape[1], np.uint64)
-    sums = np.empty(BITS, np.int64)
     for base in range(0, len(counts), BITS):
         rows = min(BITS, len(counts) - base)
         masks[:] = 0

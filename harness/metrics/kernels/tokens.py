@@ -72,7 +72,7 @@ def decode(data, offsets, classes, fold, drop, codes, low, kinds, points, bounds
                     wide = WIDE + 0
             elif fold and c >= 65 and c <= 90:
                 c += 32
-            kind = classes[c] + 0
+            kind = classes[np.uint64(c)] + 0
             if drop:
                 if kind & SPACE:
                     continue
@@ -82,7 +82,7 @@ def decode(data, offsets, classes, fold, drop, codes, low, kinds, points, bounds
                 kinds[size] = kind | wide | gap | alone
                 gap = alone | mark
                 low[size] = c
-                points[marks] = size
+                points[np.uint64(marks)] = size
                 marks += (kind >> 3 | kind >> 4) & 1
             codes[size] = c
             size += ONE
@@ -170,15 +170,15 @@ def split(kinds, points, bounds, padded, edges, firsts, lengths, starts):
                 if cut == length and kinds[first] & EDGE:
                     cut = np.int64(1)
                 if cut < length:
-                    firsts[made] = first
+                    firsts[np.uint64(made)] = first
                     wide = kinds[first] & WIDE if cut == 1 else seen & WIDE  # no EDGE is
-                    lengths[made] = -cut if cut > SHORT or wide else cut
+                    lengths[np.uint64(made)] = -cut if cut > SHORT or wide else cut
                     made += 1
                     first += np.uint64(cut)
                     length -= cut
-            firsts[made] = first
+            firsts[np.uint64(made)] = first
             wide = kinds[first] & WIDE if length == 1 else seen & WIDE
-            lengths[made] = -length if length > SHORT or wide else length
+            lengths[np.uint64(made)] = -length if length > SHORT or wide else length
             made += 1
         t += 1
     starts[t] = made

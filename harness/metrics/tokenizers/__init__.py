@@ -1,4 +1,4 @@
-"""Tokenizers by name: sacreBLEU's, rouge-score's, and two for ROUGE beyond English; one file per family.
+"""Tokenizers by name: sacreBLEU's, rouge-score's, and words of any language; one file per family.
 
 Where the rules look at single characters, a tokenizer is a `Table` for the compiled kernel and gives the very tokens of
 the implementation it is named after. Where only a library has them (MeCab, SentencePiece, Unicode's word boundaries),
@@ -23,7 +23,7 @@ from harness.metrics.tokenizers.tokenizer_rouge import ascii_words
 from harness.metrics.tokenizers.tokenizer_sacrebleu import tokenizer_sacrebleu
 from harness.metrics.tokenizers.tokenizer_spm import tokenizer_spm
 from harness.metrics.tokenizers.tokenizer_tercom import tercom
-from harness.metrics.tokenizers.tokenizer_unicode import unicode_words
+from harness.metrics.tokenizers.tokenizer_unicode import unicode_words, word_splitter
 from harness.metrics.tokenizers.tokenizer_zh import tokenizer_zh
 
 __all__ = [
@@ -36,20 +36,23 @@ __all__ = [
     "tokenizer",
     "unicode_words",
     "white_space",
+    "word_splitter",
 ]
 
-COMPILED: dict[str, Callable[[], Tokenizer]] = {
+OWN: dict[str, Callable[[], Tokenizer]] = {
     "none": tokenizer_none,
     "13a": tokenizer_13a,
     "intl": tokenizer_intl,
     "char": tokenizer_char,
     "zh": tokenizer_zh,
+    "words": lambda: unicode_words("words"),
 }
 
 
 @lru_cache(maxsize=64)
 def tokenizer(name: str, option: str = "metrics.bleu.tokenize") -> Tokenizer:
-    """sacreBLEU's tokenizer of that name, or the SentencePiece model of that path; `option` is named in messages."""
-    if name in COMPILED:
-        return COMPILED[name]()
+    """sacreBLEU's tokenizer of that name, `words` (no punctuation), or the SentencePiece model of that path; messages
+    name `option`."""
+    if name in OWN:
+        return OWN[name]()
     return tokenizer_spm(name, option) if name.endswith(".model") else tokenizer_sacrebleu(name, option)

@@ -16,7 +16,8 @@ def tokenizer_sacrebleu(name: str, option: str) -> Tokenizer:
 
     if name not in BLEU.TOKENIZERS:
         raise HarnessError(
-            f"{option}={name}; expected one of {', '.join(sorted(BLEU.TOKENIZERS))}, or a SentencePiece model's path"
+            f"{option}={name}; expected one of {', '.join(sorted(BLEU.TOKENIZERS))}, words, or a SentencePiece model's "
+            "path"
         )
     try:
         theirs = BLEU(tokenize=name).tokenizer

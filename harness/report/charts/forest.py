@@ -5,7 +5,7 @@ The same picture shows differences from a baseline, with the line at zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,20 @@ STANDINGS: Standings = {
 }
 VERDICTS: Standings = {
     "better": (BETTER, "triangle-up"),
+    "not worse": (BETTER, "triangle-right"),
+    "equivalent": (NEUTRAL, "square"),
     "not distinguishable": (NEUTRAL, "circle"),
+    "too few to tell": (NEUTRAL, "cross"),
     "worse": (WORSE, "triangle-down"),
 }
+USUAL = ("better", "not distinguishable", "worse")
+"""Verdicts that a legend always has."""
+
+
+def looks_of(verdicts: Iterable[str]) -> Standings:
+    """How verdicts look: the usual ones, and those of the others that occur."""
+    shown = {*USUAL, *verdicts}
+    return {verdict: look for verdict, look in VERDICTS.items() if verdict in shown}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.forest import VERDICTS
+from harness.report.charts.forest import VERDICTS, Standings, looks_of
 from harness.report.charts.scales import fixed
 from harness.report.charts.theme import WIDTH, columns, interval, number, width_of
 
@@ -48,11 +48,12 @@ def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
     half = (width / 2 - room - 24) / count  # so that two stand side by side
     step = 52.0 if count <= NUMBERS else min(24.0, half if half >= 14 else max(11.0, (width - room) / count))
     across = columns(len(panels), width, room + step * count + 24)
-    charts = [_panel(panel, step, width) for panel in panels]
+    looks = looks_of(cell.verdict for panel in panels for cell in panel.cells)
+    charts = [_panel(panel, looks, step, width) for panel in panels]
     return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
 
 
-def _panel(panel: Panel, step: float, width: float) -> Any:
+def _panel(panel: Panel, looks: Standings, step: float, width: float) -> Any:
     numbers = len(panel.order) <= NUMBERS
     values = [
         {
@@ -83,7 +84,7 @@ def _panel(panel: Panel, step: float, width: float) -> Any:
             alt.Tooltip("p:N", title="p adj."),
         ],
     )
-    colour, shape = fixed(VERDICTS, width)
+    colour, shape = fixed(looks, width)
     shade = base.mark_rect(opacity=0.22).encode(
         fill=alt.Fill("shade:N", scale=None)  # a colour itself; a scale, even one hidden, takes the others' legend away
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import __version__
 from harness.inputs import arrow
-from harness.inputs.choices import CORRECTIONS, METHODS
+from harness.inputs.choices import CORRECTIONS, INTERVALS, OVER_SEEDS
 from harness.report.tables.cells import Column, Row, Section, Table, plain
 from harness.types import RunResult, Score, Study
 
@@ -29,10 +29,17 @@ def _data(table: Table) -> Iterator[str]:
         units = f"{n:,} examples of {section.dataset}"
         if first.cluster:
             units += f" in {arrow.distinct(rows.column(first.cluster)):,} clusters by {plain(first.cluster)}"
-        if rows.num_rows > n:
+        if rows.num_rows > n and not _seeds(first):
             units += f", {rows.num_rows // n} outputs each"
+        if seeds := [f"{row.label} {row.run.manifest['system']['seeds']}" for row in section.rows if _seeds(row.run)]:
+            units += f"; seeds: {_list(seeds)}"
         failed = [f"{row.label} {row.run.failed:,}" for row in section.rows if row.run.failed]
         yield f"n = {units}{f'; failed: {_list(failed)}' if failed else ''}."
+
+
+def _seeds(run: RunResult) -> bool:
+    """Whether it is of several seeds."""
+    return (run.manifest.get("system", {}).get("seeds") or 1) > 1 if run.manifest else False
 
 
 def _intervals(table: Table) -> Iterator[str]:
@@ -41,7 +48,9 @@ def _intervals(table: Table) -> Iterator[str]:
         return
     levels = _list(dict.fromkeys(f"{score.level * 100:g}%" for _, score in cells))
     methods = dict.fromkeys(
-        f"{_method(score)}, {score.resamples:,} resamples{_seed(run)}" for run, score in cells if run
+        score.method if score.method == OVER_SEEDS else f"{_method(score)}, {score.resamples:,} resamples{_seed(run)}"
+        for run, score in cells
+        if run
     )
     if table.interval == "bounds":
         yield f"In brackets: {levels} intervals ({'; '.join(methods)})."
@@ -50,7 +59,7 @@ def _intervals(table: Table) -> Iterator[str]:
 
 
 def _method(score: Score) -> str:
-    return f"{score.method} bootstrap" if score.method in METHODS else score.method
+    return INTERVALS.get(score.method, score.method)
 
 
 def _seed(run: RunResult) -> str:
@@ -62,9 +71,10 @@ def _bold(study: Study, table: Table) -> Iterator[str]:
     tests = [row for row in study.comparisons if row.score in scores]
     if tests:
         adjusted = _adjusted(study, len(study.comparisons))
+        tests_of = "t-tests for new seeds" if study.of_seeds else f"{study.tested_by} tests"
         yield (
             "Bold: the best, with all that cannot be told apart from it "
-            f"(paired {study.test} tests of all pairs, {study.resamples:,} resamples, seed {study.seed}; {adjusted})."
+            f"({tests_of} of all pairs, {study.resamples:,} resamples, seed {study.seed}; {adjusted})."
         )
         left_out = max(row.excluded for row in tests)
         if left_out:
@@ -155,7 +165,7 @@ def origin(run: RunResult) -> dict[str, str]:
     commit = git.get("commit", "") + (" (changed)" if git.get("dirty") else "")
     return {
         "run": made.get("name", run.name),
-        "folder": "/".join(run.path.absolute().parts[-2:]) if run.path else "",
+        "folder": "/".join(run.path.absolute().parts[-2:]) if run.path else ", ".join(made.get("runs", ())),
         "key": made.get("key", "")[:16],
         "dataset_key": run.dataset_key[:16],
         "mlflow_run_id": (made.get("mlflow") or {}).get("run_id", ""),

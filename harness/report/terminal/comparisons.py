@@ -1,8 +1,8 @@
-"""Comparisons, rankings, power and the best of many, as tables and sentences for a terminal."""
+"""Comparisons, rankings and the best of many, as tables and sentences for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -13,11 +13,12 @@ from harness.inputs.choices import CORRECTIONS
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
 from harness.report.terminal.layout import Columns, show
+from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
 from harness.types import Comparison, Comparisons
 
-FEW = 50
-"""Units below which the bootstrap test has more false alarms than stated: docs/statistics.md has the table."""
+LETTERS = 12
+"""Characters of a label of letters that are still read."""
 MANY = 10
 """More pairs than this are shown as a ranking only."""
 
@@ -34,6 +35,8 @@ class Settings(Protocol):
     @property
     def alternative(self) -> str: ...
     @property
+    def margins(self) -> tuple[tuple[str, float], ...]: ...
+    @property
     def cross_check(self) -> bool:
         """Whether the t-test and Wilcoxon's were asked for."""
 
@@ -44,20 +47,24 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
     for dataset, group in groupby(rows, key=lambda r: r.dataset):
         on_it = list(group)
-        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, paired {options.test}", "bold"))
+        out.print(Text(f"{in_line(dataset)}: {_units(on_it)}, {_test(on_it, options)}", "bold"))
         if len(pairs) <= MANY or not rankings:
             _print_pairs(out, on_it, options)
-        _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset])
+        _print_rankings(out, [ranking for ranking in rankings if ranking.dataset == dataset], options)
         out.print()
     if rows.macro:
         out.print(Text(f"{in_line(rows.macro[0].dataset)}: each score's mean over them, paired {options.test}", "bold"))
         _print_pairs(out, rows.macro, options)
         out.print()
+    for row in rows.interactions:
+        out.print(interaction_line(row, options.level))
+    if rows.interactions:
+        out.print(
+            "P-values of whether a difference varies: Cochran's Q of resampled differences, by Holm.", style="dim"
+        )
+        out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."
-        out.print(hint, style="dim")
-    if options.test == "bootstrap" and min(row.n for row in rows) < FEW:
-        hint = f"With n below {FEW} the bootstrap calls a few too many differences; --test randomization does not."
         out.print(hint, style="dim")
     unchecked = dict.fromkeys(row.score for row in rows if row.p_t is None)
     if options.cross_check and unchecked:
@@ -68,6 +75,9 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     apart = ", averages over data sets by themselves" if rows.macro and options.correction != "none" else ""
     note = f"Intervals are unadjusted; p adj.: {adjusted(options.correction)}{apart}; verdicts follow it."
     out.print(note, style="dim")
+    if options.margins:
+        by = "not adjusted" if options.correction == "none" else "adjusted over the rows that have a margin"
+        out.print(f"Equivalent, not worse: one-sided tests against the margin, {by}.", style="dim")
 
 
 def adjusted(correction: str, family: str = "all rows") -> str:
@@ -113,14 +123,20 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
     return wide, narrow
 
 
-def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
+def _print_rankings(out: Console, rankings: Sequence[Any], options: Settings) -> None:
     """For each score the range of ranks of each system, and letters shared by those that cannot be told apart; a table
     a score where all of them are too wide."""
     if not rankings:
         return
-    ranks = [{rank.system: f"{_places(rank)} {rank.letters}" for rank in ranking.systems} for ranking in rankings]
+    longest = max(len(rank.letters) for ranking in rankings for rank in ranking.systems)
+    lettered = longest <= LETTERS
+    ranks = [
+        {rank.system: f"{_places(rank)} {rank.letters}" if lettered else _places(rank) for rank in ranking.systems}
+        for ranking in rankings
+    ]
     names = [rank.system for rank in rankings[0].systems]
-    wide = Columns(("rank and group", "left"), *((ranking.score, "left") for ranking in rankings))
+    head = "rank and group" if lettered else "rank"
+    wide = Columns((head, "left"), *((ranking.score, "left") for ranking in rankings))
     for name in names:
         wide.add_row(name, *(cells.get(name, "") for cells in ranks))
     out.print()
@@ -128,11 +144,14 @@ def _print_rankings(out: Console, rankings: Sequence[Any]) -> None:
         out.print(wide)
     else:
         for ranking, cells in zip(rankings, ranks, strict=True):
-            narrow = Columns(("rank and group", "left"), (ranking.score, "left"))
+            narrow = Columns((head, "left"), (ranking.score, "left"))
             for rank in ranking.systems:
                 narrow.add_row(rank.system, cells[rank.system])
             show(out, narrow)
-    out.print("Ranks that the tests leave open; systems that share a letter cannot be told apart.", style="dim")
+    two_sided = "" if options.alternative == "two-sided" else "two-sided "
+    alike = " or are equivalent" if options.margins and two_sided == "" else ""
+    shared = f"systems that share a letter cannot be told apart{alike}" if lettered else "--json has the groups"
+    out.print(f"Ranks that {two_sided or 'the '}tests leave open; {shared}.", style="dim")
 
 
 def _places(rank: Any) -> str:
@@ -144,6 +163,15 @@ def _units(rows: Sequence[Comparison]) -> str:
     shown = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     excluded = max(row.excluded for row in rows)
     return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
+
+
+def _test(rows: Sequence[Comparison], options: Settings) -> str:
+    """The test, and where there are seeds what it is of."""
+    if rows[0].question != "seeds":
+        return f"paired {options.test}"
+    counts = sorted({count for row in rows for count in row.seeds or ()})
+    shown = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{shown} seeds of each system, t-test for new seeds (Satterthwaite)"
 
 
 def _p(value: float | None) -> str:
@@ -160,55 +188,59 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
 
     One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
     x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
-    the other direction, so there it is `A is not shown to be better than B; …`.
+    the other direction, so there it is `A is not shown to be better than B; …`. With margins, `A and B are equivalent
+    on x (within ±0.5).` and `A is not worse than B on x (by 0.5 or more).`
     """
     first = rows[0]
-    parts = []
-    for verdict in ("better", "worse"):
-        scores = [row.score for row in rows if row.verdict == verdict]
-        if scores:
-            parts.append(f"{verdict} than {first.baseline} on {listed(scores)}")
-    unclear = [row for row in rows if row.verdict == "not distinguishable"]
-    verdicts = f"{first.system} is {' and '.join(parts)}" if parts else ""
+    by_verdict = {verdict: [row for row in rows if row.verdict == verdict] for verdict in {row.verdict for row in rows}}
+    parts = [
+        f"{verdict} than {first.baseline} on {listed([row.score for row in some])}"
+        for verdict in ("better", "worse")
+        if (some := by_verdict.get(verdict))
+    ]
+    said = [f"{first.system} is {' and '.join(parts)}"] if parts else []
+    said += _within_margins(first, by_verdict)
+    said += [f"too few to tell: {row.note}" for row in by_verdict.get("too few to tell", [])[:1]]
+    unclear = by_verdict.get("not distinguishable", [])
     if not unclear:
-        return f"{verdicts}."
+        return f"{'; '.join(said)}."
+    limits = _limits(first, unclear)
+    one_sided = alternative != "two-sided"
+    if not said:
+        apart = f"is not shown to be {alternative} than {first.baseline}"
+        tied = f"and {first.baseline} cannot be told apart"
+        more = ", which is not to say that they are equal" if any(row.margin for row in unclear) else ""
+        return f"{first.system} {apart if one_sided else tied}{more}; {limits}."
+    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
+    return f"{'; '.join(said)}; {rest} on the rest ({limits})."
+
+
+def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Comparison]]) -> list[str]:
+    """What the margins show."""
+    said = []
+    if some := by_verdict.get("equivalent"):
+        within = listed([f"{row.score} (within ±{row.margin:g})" for row in some])
+        said.append(f"{first.system} and {first.baseline} are equivalent on {within}")
+    if some := by_verdict.get("not worse"):
+        within = listed([f"{row.score} (by {row.margin:g} or more)" for row in some])
+        said.append(f"{first.system} is not worse than {first.baseline} on {within}")
+    return said
+
+
+def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
+    """What could have been seen."""
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
-    one_sided = alternative != "two-sided"
-    if not parts:
-        apart = f"is not shown to be {alternative} than {first.baseline}"
-        tied = f"and {first.baseline} cannot be told apart"
-        return f"{first.system} {apart if one_sided else tied}; {limits}."
-    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
-    return f"{verdicts}; {rest} on the rest ({limits})."
+    seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
+    return limits + (f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else "")
 
 
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`"""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
-
-
-def print_powers(rows: Sequence[Any], power: float) -> None:
-    """What comparisons can detect, one table per pair."""
-    out = console()
-    for (dataset, baseline, system), group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
-        pair = list(group)
-        out.print(
-            Text(f"{in_line(f'{dataset}: {system} against {baseline}')}, n = {pair[0].n:,} {pair[0].unit}", "bold")
-        )
-        shown = Columns(
-            ("score", "left"), ("standard error", "point"), ("smallest detectable", "point"), ("difference", "point"),
-            ("power for it", "right"), ("n for it", "right"),
-        )  # fmt: skip
-        for row in pair:
-            values = (number(x, row.digits) for x in (row.standard_error, row.smallest_detectable, row.difference))
-            shown.add_row(row.score, *values, f"{row.power:.0%}", "n/a" if row.needed is None else f"{row.needed:,}")
-        show(out, shown)
-        out.print()
-    out.print(f"Smallest detectable and n: with a chance of {power:.0%}, in a single test.", style="dim")
 
 
 def print_best(rows: Sequence[Any]) -> None:
@@ -217,11 +249,14 @@ def print_best(rows: Sequence[Any]) -> None:
     for dataset, group in groupby(rows, key=lambda r: r.dataset):
         winners = list(group)
         first = winners[0]
-        out.print(Text(f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}", "bold"))
+        halves = "" if first.held_out is None else f" to choose on, {first.held_out:,} held out"
+        title = f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}{halves}"
+        out.print(Text(title, "bold"))
         bounds_head = f"{100 * first.level:g}% interval"
+        reported = "corrected" if first.held_out is None else "held out"
         shown = Columns(
             ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds_head, "interval"),
-            ("corrected", "point"), (bounds_head, "interval"), ("chosen again", "right"),
+            (reported, "point"), (bounds_head, "interval"), ("chosen again", "right"),
         )  # fmt: skip
         narrow = Columns(
             ("score", "left"), ("best", "left"), ("estimate", "point"), (bounds_head, "interval"),
@@ -236,11 +271,24 @@ def print_best(rows: Sequence[Any]) -> None:
             ]
             shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
             narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")
-            narrow.add_row("", "  corrected", *cells[2:], "")
+            narrow.add_row("", f"  {reported}", *cells[2:], "")
         show(out, shown, narrow)
+        for row in (row for row in winners if row.ties):
+            out.print(
+                in_line(f"{row.score}: {listed(row.ties)} {'has' if len(row.ties) == 1 else 'have'} the same score")
+            )
+        out.print(in_line(_contenders(winners)))
         out.print()
+    luck = "minus what the best of so many gains by luck, with bounds that hold whichever run had won"
+    other = "the winner's score on the half that it was not chosen on"
     out.print(
-        "Corrected: minus what the best of so many gains by luck. Chosen again: the share of resamples in which the "
-        "same run wins.",
+        f"{'Corrected: ' + luck if rows[0].held_out is None else 'Held out: ' + other}. Chosen again: the share of "
+        "resamples in which the same run wins.",
         style="dim",
     )
+
+
+def _contenders(rows: Sequence[Any]) -> str:
+    """How many runs could as well be the best."""
+    parts = [f"{row.score} {row.contenders - 1}" for row in rows if row.contenders > 1]
+    return f"Others that could be the best: {listed(parts)}." if parts else "No other run could be the best."

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from harness.inputs.visible import in_line
-from harness.report.numbers import digits_of, number
+from harness.report.numbers import digits_of, interval, number
 from harness.report.terminal.layout import GAP, Columns, show
-from harness.report.terminal.summary import console, interval
+from harness.report.terminal.summary import console
 from harness.types import RunResult, Score
 
 WIDTH = 48

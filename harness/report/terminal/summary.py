@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,9 +15,10 @@ from rich.style import Style
 from rich.text import Text
 
 from harness.inputs.visible import in_line, visible
-from harness.report.numbers import bounds, digits_of, number
+from harness.report.numbers import digits_of, interval, number
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
+from harness.report.terminal.slice_table import slice_tables, worst_slice
 from harness.types import RunRecord, RunResult, Score
 
 PIPED = 1_000_000
@@ -48,13 +50,6 @@ def labelled(out: Console, label: str, text: str | Text, style: str = "") -> Non
         out.print(Text(f"{'' if i else label:<{LABEL}}{part.plain.rstrip()}", style), soft_wrap=True)
 
 
-def interval(score: Score, digits: int) -> str:
-    """The bounds, or why there are none."""
-    if score.low is None or score.high is None:
-        return score.note or "n/a"
-    return bounds(score.low, score.high, digits)
-
-
 def _error(score: Score) -> str:
     """The Monte Carlo error of the worse bound: how far another seed would move it."""
     errors = [error for error in (score.low_error, score.high_error) if error is not None]
@@ -79,10 +74,16 @@ def print_run(run: RunResult, scores: bool = True) -> None:
         for name, score in run.scores.items():
             if score.headline and score.low is not None and score.note:
                 labelled(out, "note", f"{name}: {score.note}")
+    for _by, parts in groupby(run.slices, key=lambda part: part.by):
+        slices = list(parts)
+        show(out, *slice_tables(slices))
+        if worst := worst_slice(slices):
+            labelled(out, "worst", worst)
     if run.stopped:
         labelled(out, "stopped", _stopped(run.stopped))
     if run.health:
-        labelled(out, "outputs", _health(run.health))
+        if texts := _health(run.health):
+            labelled(out, "outputs", texts)
         for warning in run.health["warnings"]:
             labelled(out, "warning", warning, "yellow")
     if run.path is not None:

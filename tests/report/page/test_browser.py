@@ -414,3 +414,55 @@ def test_a_click_on_a_word_shows_what_it_was_matched_with(browser: Any, tmp_path
     assert report.page.locator(".alignment").count() == 2
     report.check()
     report.page.context.close()
+
+
+class Moves(Words):
+    """Half of each word's weight goes to the first word of the reference, half to the last."""
+
+    name, columns, score_names, title = "moves", ("moved", "count"), ("moves",), "Moved words"
+
+    def fit_outputs(self, outputs: Any) -> Metric:
+        self.outputs_of_the_run = len(outputs)
+        return self
+
+    def _aligned(self, output: str, reference: str) -> Alignment:
+        greedy, n = super()._aligned(output, reference), len(output.split())
+        assert self.outputs_of_the_run == 30
+        last = len(reference.split()) - 1
+        moves = [(i, j, 0.5 / n, 0.5 + 0.25 * (j == 0)) for i in range(n) for j in (0, last)]
+        weights = tuple(0.5 if j in (0, last) else 0.0 for j in range(last + 1))
+        return replace(greedy, reference_weights=weights, moves=tuple(moves))
+
+
+def test_weight_that_is_moved_is_drawn_from_several_words_to_one(browser: Any, tmp_path: Path) -> None:
+    references = [[f"a tale of {i} small cats"] for i in range(30)]
+    runs = [
+        made([words.format(i) for i in range(30)], references, name, metrics=["bleu", Words(), Moves()])
+        for name, words in (("x", "{} cats tell a tale"), ("y", "{} dogs"))
+    ]
+    report = opened(browser, write_report(runs, tmp_path / "moved.html", alignments=2, resamples=50), "#mark=alignment")
+    assert report.page.locator(".moves").count() == 0  # the first metric has one match for each word
+    report.page.locator(".legend button", has_text="Moved words").click()
+    assert "several may go to one" in report.text(".legend")
+    assert "matched=Moved+words" in report.page.url
+    card = report.page.locator(".card", has=report.page.get_by_text("x", exact=True))
+    lines = card.locator(".moves path")
+    assert lines.count() == 10
+    report.page.wait_for_function(
+        "[...document.querySelectorAll('.moves path')].every((line) => line.hasAttribute('d'))"
+    )
+    assert card.locator("[data-side=matched] [data-place]").all_inner_texts() == ["a", "cats"]  # that have any weight
+    card.locator("[data-side=matched] [data-place]", has_text="cats").click()
+    assert card.locator(".moves path.on").count() == 5
+    assert card.locator("[data-side=output] .match").count() == 5
+    card.locator("[data-side=output] [data-place]", has_text="tell").click()
+    assert card.locator("[data-side=matched] .match").all_inner_texts() == ["a", "cats"]
+    assert (
+        "tell \u2192 a, 10.0\u202f% of the weight, cosine 0.75; cats, 10.0\u202f% of the weight, cosine 0.50"
+        in card.inner_text()
+    )
+    report.page.reload()
+    report.page.wait_for_selector("#explorer[aria-busy=false]")
+    assert report.page.locator(".moves").count() == 2
+    report.check()
+    report.page.context.close()

@@ -202,6 +202,16 @@ def test_alignments_count_as_browsers_do() -> None:
     )  # fmt: skip
     compacted = alignments.compact(alignment, "😀 cat", "cats")
     assert compacted == {"reference": 0, "output": [[0, 2, -1, 25], [3, 6, 0, 88]], "matched": [[0, 4, 1, 88]]}
+    moved = replace(
+        alignment,
+        output_weights=(0.0, 0.4, 0.6),
+        moves=((1, 1, 0.4, 0.256), (2, 1, 0.5999, 0.875), (0, 0, 0.0001, 1.0)),
+    )
+    assert alignments.compact(moved, "😀 cat", "cats")["moves"] == [[1, 0, 600, 88], [0, 0, 400, 26]]
+    weightless = replace(moved, output_weights=(0.0, 0.0, 1.0), moves=((2, 1, 1.0, 0.875),))
+    assert alignments.compact(weightless, "😀 cat", "cats") == {
+        "reference": 0, "output": [[3, 6, 0, 88]], "matched": [[0, 4, 0, 88]], "moves": [[0, 0, 1000, 88]]
+    }  # fmt: skip
     columns = [np.array([0.1, 0.9, np.nan, 0.5, 0.2]), np.zeros(5)]
     assert page_rows.extremes(columns, (0, 1), 1) == [0, 1]
 
@@ -222,15 +232,15 @@ def test_a_model_that_is_not_here_costs_the_alignment_only(monkeypatch: pytest.M
     broken = replace(studied, groups=(replace(studied.groups[0], runs=tuple(some)),))
     page = page_of(broken)
     (group,) = block(page, "index")["groups"]
-    assert group["unaligned"] == "My matches's model could not be used where the report was made (no such model)."
-    assert group["aligner"] == "My matches"
-    assert block(page, "alignments-0") == {}
+    reason = "My matches's model could not be used where the report was made (no such model)."
+    assert group["aligners"] == [{"title": "My matches", "moves": False, "unaligned": reason}]
+    assert block(page, "alignments-0") == [{}]
 
 
 def test_where_no_metric_matches_words_the_page_says_so(runs: list[Any]) -> None:
     (group,) = block(page_of(study(runs, resamples=50)), "index")["groups"]
-    assert (group["aligner"], group["unaligned"]) == (
-        "",
+    assert (group["aligners"], group["unaligned"]) == (
+        [],
         "No metric of these runs says which words it matched; harness score RUN 'metrics=[bertscore]' adds one that does.",
     )
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.report.terminal.comparisons import print_best, print_comparisons, print_powers, sentence
+from harness.report.terminal.comparisons import print_best, print_comparisons, sentence
+from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
 from harness.report.terminal.summary import print_run, print_summary
 from harness.stats.options import ComparisonOptions
@@ -53,6 +54,17 @@ def test_sentences() -> None:
         "b is worse than a on bleu; not shown to be worse on the rest "
         "(smallest detectable difference at n = 40: ter 0.80)."
     )
+    within = [row("bleu", "equivalent", margin=0.5), row("ter", "not worse", margin=1.0), row("chrf", "worse")]
+    assert sentence(within) == (
+        "b is worse than a on chrf; b and a are equivalent on bleu (within ±0.5); "
+        "b is not worse than a on ter (by 1 or more)."
+    )
+    assert sentence([row("bleu", "not distinguishable", margin=0.5, needed=None)]) == (
+        "b and a cannot be told apart, which is not to say that they are equal; smallest detectable difference at "
+        "n = 40: bleu 0.80."
+    )
+    few = [row(score, "too few to tell", note="4 examples: no p below 0.12 is possible") for score in ("bleu", "ter")]
+    assert sentence(few) == "too few to tell: 4 examples: no p below 0.12 is possible."
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:

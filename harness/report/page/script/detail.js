@@ -4,7 +4,7 @@ const VIEW_NAMES = {
   ngrams: ["n-grams", "Shared with any reference: the longer the n-gram, the stronger the mark; letter case and punctuation aside."],
   reference: ["vs reference", "Underlined: not in the reference. Struck out: missing from the output."],
   other: ["A vs B", "Underlined: words that the other output does not have; those of other systems are compared with A."],
-  alignment: ["alignment", "each token by the cosine with its most similar token of the reference, pale to strong."],
+  alignment: ["alignment", ""],
   plain: ["plain", ""],
 };
 let against = { row: null, reference: 0 };
@@ -77,9 +77,8 @@ function toolbar() {
   if (state.v === "ngrams") {
     for (let n = 1; n <= ORDERS; n++) legend.append(element("span", { class: "m n" + n }, n === ORDERS ? `${n}+` : String(n)), " ");
   }
-  const { aligner } = group(); // the metric that matched the words, where there is one
   if (state.v !== "alignment") legend.append(VIEW_NAMES[state.v][1]);
-  else if (aligner) legend.append(isolated(aligner), ": " + VIEW_NAMES.alignment[1]);
+  else alignmentLegend(legend);
   return element("div", { class: "toolbar" }, made, legend);
 }
 
@@ -177,7 +176,7 @@ function outputText(run, row, output) {
     case "alignment": {
       if (alignmentOf(run, row)) return alignmentView(run, row, output);
       const made = element("div", {}, textBlock(output, null));
-      made.append(element("p", { class: "hint" }, of.unaligned || "The page holds alignments of the biggest wins and losses only, and this example is not among them."));
+      made.append(element("p", { class: "hint" }, unalignedReason() || "The page holds alignments of the biggest wins and losses only, and this example is not among them."));
       return made;
     }
     default: return textBlock(output, null);

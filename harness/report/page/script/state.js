@@ -1,7 +1,7 @@
 // What is looked at, and its address: everything in it can be sent to a colleague as a link.
 
 const VIEWS = ["ngrams", "reference", "other", "alignment", "plain"];
-const state = { d: 0, s: null, a: 0, b: 0, sort: "wins", up: false, q: "", f: [], from: "", to: "", row: null, v: "ngrams" };
+const state = { d: 0, s: null, a: 0, b: 0, sort: "wins", up: false, q: "", f: [], from: "", to: "", row: null, v: "ngrams", m: 0 };
 let groups = [];
 const group = () => groups[state.d];
 
@@ -9,7 +9,7 @@ const firstSort = ({ pair, score }) => score ? (pair[0] === pair[1] ? "score 0" 
 
 function reset(d) {
   const { pair, score } = groups[d];
-  const rest = { up: false, q: "", f: [], from: "", to: "", row: null };
+  const rest = { up: false, q: "", f: [], from: "", to: "", row: null, m: 0 };
   Object.assign(state, { d, s: score, a: pair[0], b: pair[1], sort: firstSort(groups[d]), ...rest });
 }
 
@@ -25,6 +25,7 @@ function written() {
   for (const { field, value } of state.f) parameters.append("only", field.replace(/[%=]/g, encodeURIComponent) + "=" + value);
   for (const end of ["from", "to"]) if (state[end] !== "") parameters.set(end, state[end]);
   if (state.v !== "ngrams") parameters.set("mark", state.v);
+  if (state.m) parameters.set("matched", of.aligners[state.m].title);
   if (state.row !== null) {
     parameters.set("example", of.ids[state.row]);
     if (of.repeats && of.repeats[state.row]) parameters.set("repeat", of.repeats[state.row]);
@@ -55,6 +56,7 @@ async function readAddress(text) {
   }
   for (const end of ["from", "to"]) state[end] = parameters.get(end) || "";
   if (VIEWS.includes(parameters.get("mark"))) state.v = parameters.get("mark");
+  state.m = Math.max(of.aligners.findIndex(({ title }) => title === parameters.get("matched")), 0);
   if (parameters.has("example")) {
     const repeat = Number(parameters.get("repeat") || 0);
     const row = of.ids.findIndex((id, i) => id === parameters.get("example") && (!of.repeats || of.repeats[i] === repeat));

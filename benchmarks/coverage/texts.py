@@ -1,4 +1,4 @@
-"""`make coverage`: how often intervals hold the truth, and how often tests raise an alarm. Writes docs/statistics.md.
+"""Scores of real texts: how often intervals hold the truth, and how often tests raise an alarm.
 
 A large real data set stands for the population: its scores are the truth. Samples of n examples are drawn from it with
 replacement, each gets its intervals and tests from `harness.stats` itself, and what they say is held against the truth.
@@ -7,23 +7,17 @@ Under the null hypothesis the two systems' outputs change places at random, exam
 
 from __future__ import annotations
 
-import json
-import multiprocessing
-import os
-import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.coverage.cells import CORES, LEVEL, RESAMPLES, Section, Tally, workers
 from benchmarks.lexical import SHARED, read
-from harness.inputs.choices import METHODS, TESTS
+from harness.inputs.choices import TESTS
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
@@ -36,16 +30,13 @@ from harness.stats.sequential import ConfidenceSequence
 from harness.stats.winner import best_of
 from harness.types import Array, Batch, Metric, RunResult, Signature, Statistics
 
-PAGE = Path(__file__).parent.parent / "docs" / "statistics.md"
 SIZES = (25, 100, 400, 1600)
-SIMULATIONS, RESAMPLES = 1000, 1000
-LEVEL = 0.95
+METHODS = ("expanded", "percentile", "basic", "bca", "normal", "studentized")
 MAKE: dict[str, Callable[[], Metric]] = {
     "bleu": Bleu,
     "rougeL": lambda: Rouge(["rougeL"]),
     "bertscore": BertScore,
 }
-Tally = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -160,7 +151,7 @@ def clustered(people: Population, n: int, resamples: int, rng: np.random.Generat
             for (score, sample), replicate in zip(samples.items(), drawn, strict=True):
                 i = _place(score)
                 truth = sample.metric.score(people.rows[score][0, whole].sum(0))[i]
-                low, high = intervals.interval(replicate, sample.estimate(), LEVEL, "percentile")
+                (low, high), *_ = intervals.bounds(sample, replicate, sample.estimate(), Options(resamples, LEVEL))
                 shares[f"{score} {label}"] = float(low[i] <= truth <= high[i])
     return shares
 
@@ -220,59 +211,68 @@ def average(
     return {name: total / simulations for name, total in sums.items()}
 
 
-def spread_out(simulation: Simulation, people: Population, n: int) -> Tally:
+def spread_out(simulation: Simulation, people: Population, n: int, samples: int) -> Tally:
     """The same on all cores."""
-    cores = os.cpu_count() or 1
-    share = SIMULATIONS // cores
+    share = max(1, samples // CORES)
     work = partial(average, simulation, people, n, share, RESAMPLES)
-    with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("spawn")) as pool:
-        parts = list(pool.map(work, range(0, share * cores, share)))
+    parts = list(workers().map(work, range(0, share * CORES, share)))
     return {name: float(np.mean([part[name] for part in parts])) for name in parts[0]}
-
-
-def _error(share: float) -> float:
-    return float(np.sqrt(share * (1 - share) / SIMULATIONS))
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def tables() -> Iterator[str]:
+def lines(section: Section) -> Iterator[str]:
     people = population("comparemt_ted_detok", ("sys1", "sys2"), ("bleu", "rougeL", "bertscore"))
-    errors = f"{percent(_error(0.95))} at 95 % or 5 %, {percent(_error(0.5))} at 50 %"
-    yield f"Population: {people.name}, {people.size:,} examples; {SIMULATIONS:,} samples a cell,"
-    yield f"{RESAMPLES:,} resamples each. Monte Carlo error (one standard error): {errors}."
+    samples = section.samples
+    yield f"Population: {people.name}, {people.size:,} examples; {RESAMPLES:,} resamples of each sample."
     yield from ("", "### Coverage of 95 % intervals of a score, %", "")
     yield f"| score | n | {' | '.join(METHODS)} |"
     yield f"| --- | ---: |{' ---: |' * len(METHODS)}"
-    cells = {n: spread_out(held, people, n) for n in SIZES}
+    cells = {n: spread_out(held, people, n, samples) for n in SIZES}
     for score in people.rows:
         for n in SIZES:
-            shares = [percent(cells[n][f"{score} {method}"]) for method in METHODS]
-            yield f"| {score} | {n:,} | {' | '.join(shares)} |"
+            own = section.held(cells[n][f"{score} expanded"], "BLEU, ROUGE-L, BERTScore from 25 examples on")
+            shares = [percent(cells[n][f"{score} {method}"]) for method in METHODS[1:]]
+            yield f"| {score} | {n:,} | {own} | {' | '.join(shares)} |"
     yield from ("", "### Tests at 5 %: false alarms and power, %", "")
     yield "| score | n | bootstrap: alarms | power | randomisation: alarms | power | interval of the difference holds |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    cells = {n: spread_out(alarms, people, n) for n in SIZES}
+    cells = {n: spread_out(alarms, people, n, samples) for n in SIZES}
     for score in people.rows:
         for n in SIZES:
-            shown = [percent(cells[n][f"{score} {test} {world}"]) for test in TESTS for world in ("null", "real")]
-            yield f"| {score} | {n:,} | {' | '.join(shown)} | {percent(cells[n][f'{score} difference'])} |"
+            shown = [
+                section.alarms(cells[n][f"{score} {test} null"], "their paired tests")
+                + f" | {percent(cells[n][f'{score} {test} real'])}"
+                for test in TESTS
+            ]
+            difference = section.held(cells[n][f"{score} difference"], "differences of two systems by them")
+            yield f"| {score} | {n:,} | {' | '.join(shown)} | {difference} |"
     for n in SIZES:
-        shown = [percent(cells[n][f"any {test} null"]) for test in TESTS]
+        shown = [section.alarms(cells[n][f"any {test} null"], "any of three tests, by max-T") for test in TESTS]
         yield f"| any of the three, adjusted by max-T | {n:,} | {shown[0]} | | {shown[1]} | | |"
     truths = {score: people.truth(score) for score in people.rows}
     seen = ", ".join(f"{score} {values[1] - values[0]:+.4g}" for score, values in truths.items())
     yield from ("", f"True differences, for which the power stands: {seen}.")
-    yield from ("", "### Examples that belong together: coverage of 95 % percentile intervals, %", "")
+    yield from ("", "### Examples that belong together: coverage of 95 % intervals, %", "")
     yield "Ten neighbouring sentences of a talk are drawn together."
     yield from ("", "| score | n | by example | by cluster |", "| --- | ---: | ---: | ---: |")
     for n in (400, 1600):
-        tally = spread_out(clustered, people, n)
+        tally = spread_out(clustered, people, n, samples)
         for score in people.rows:
-            shown = [percent(tally[f"{score} {label}"]) for label in ("by example", "by cluster")]
-            yield f"| {score} | {n:,} | {' | '.join(shown)} |"
+            own = section.held(tally[f"{score} by cluster"], "them by cluster")
+            yield f"| {score} | {n:,} | {percent(tally[f'{score} by example'])} | {own} |"
+    yield from _best_of_many(samples)
+    yield from ("", "### Looking after every 25 examples: bounds for mean ROUGE-L ever wrong, %", "")
+    yield "| up to n | repeated 95 % intervals | confidence sequence | its width, in widths of the interval at n |"
+    yield "| ---: | ---: | ---: | ---: |"
+    for n in SIZES[1:]:
+        tally = spread_out(peeked, people, n, samples)
+        yield f"| {n:,} | {percent(tally['repeated'])} | {percent(tally['sequence'])} | {tally['width']:.2f} |"
+
+
+def _best_of_many(samples: int) -> Iterator[str]:
     systems = sorted(p.stem for p in (SHARED / "wmt22_de-en" / "systems").glob("*.jsonl")) or list("123456789")
     many = population("wmt22_de-en", systems, ("bleu", "rougeL"))
     yield from ("", f"### The best of {len(systems)} systems", "")
@@ -280,30 +280,8 @@ def tables() -> Iterator[str]:
     yield from ("", "| score | n | off | coverage, % | off, corrected | coverage, corrected, % |")
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for n in (25, 100, 400):
-        tally = spread_out(chosen, many, n)
+        tally = spread_out(chosen, many, n, samples)
         for score in many.rows:
             off, fixed = (f"{tally[f'{score} {name}']:+.4f}" for name in ("off", "off, corrected"))
             before, after = (percent(tally[f"{score} {name}"]) for name in ("held", "held, corrected"))
             yield f"| {score} | {n:,} | {off} | {before} | {fixed} | {after} |"
-    yield from ("", "### Looking after every 25 examples: bounds for mean ROUGE-L ever wrong, %", "")
-    yield "| up to n | repeated 95 % intervals | confidence sequence | its width, in widths of the interval at n |"
-    yield "| ---: | ---: | ---: | ---: |"
-    for n in SIZES[1:]:
-        tally = spread_out(peeked, people, n)
-        yield f"| {n:,} | {percent(tally['repeated'])} | {percent(tally['sequence'])} | {tally['width']:.2f} |"
-
-
-def main() -> None:
-    lines = []
-    for line in tables():
-        print(line, flush=True)
-        lines.append(line)
-    made = "\n".join(["<!-- made by `make coverage` -->", *lines, "<!-- end -->"])
-    page = PAGE.read_text()
-    PAGE.write_text(re.sub(r"<!-- made by `make coverage` -->.*?<!-- end -->", lambda _: made, page, flags=re.DOTALL))
-
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        SIMULATIONS = json.loads(sys.argv[1])
-    main()

@@ -1,0 +1,1 @@
+"""Where replicas run: one file an engine. Nothing else in the package knows which it is."""

@@ -1,0 +1,41 @@
+"""What so few units can show at all.
+
+Under the null hypothesis the two systems' outputs of a unit could as well change places, and n units that differ can be
+swapped in 2^n ways: no test has a right to a smaller p than the share of these that says the same.
+
+>>> least_p(4), fewest(0.95), fewest(0.95, sides=1)
+(0.125, 6, 5)
+"""
+
+from __future__ import annotations
+
+from harness.types import Comparison
+
+TOO_FEW = "too few to tell"
+
+
+def least_p(units: int, sides: int = 2) -> float:
+    """The smallest p that so many units that differ can have."""
+    return min(1.0, sides * 0.5**units)
+
+
+def fewest(level: float, sides: int = 2) -> int:
+    """The number of units from which a test can reject at this level."""
+    units = 1
+    while least_p(units, sides) > 1 - level:
+        units += 1
+    return units
+
+
+def too_few(row: Comparison, level: float, sides: int = 2) -> bool:
+    """Whether no result whatever could have been significant."""
+    return row.n < fewest(level, sides)
+
+
+def reason(row: Comparison, level: float, sides: int = 2) -> str:
+    """Why a comparison is too small, and what would do."""
+    unit = row.unit.partition(" ")[0]
+    return (
+        f"{row.n} {unit}: no p below {least_p(row.n, sides):.2g} is possible; {fewest(level, sides)} {unit} are the "
+        f"fewest that could show a difference at {1 - level:.2g}"
+    )

@@ -1,0 +1,63 @@
+"""`stats.slices`: the scores of each slice in the folder, on the terminal and in MLflow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.tracking.content import metrics_of
+from tests.conftest import write_jsonl
+from tests.run.test_runner import Cli
+
+RUN = ("run", "dataset=file", "dataset.path=dev.jsonl", "system=copy", "metrics=[exact_match]", "tracking=none",
+       "stats.resamples=100", "output_dir=out")  # fmt: skip
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """24 of news, all of which a copy gets right, and 12 of law, of which it gets half."""
+    rows = [
+        {
+            "id": str(i),
+            "source": f"text {i}",
+            "references": [f"text {i}" if i < 30 else "other"],
+            "topic": "news" if i < 24 else "law",
+        }
+        for i in range(36)
+    ]
+    write_jsonl(tmp_path / "dev.jsonl", rows)
+    return tmp_path
+
+
+def test_scores_by_slice(data: Path, cli: Cli) -> None:
+    called = cli(*RUN, "stats.slices=[topic,source_length]")
+    assert called.code == 0, called.err
+    written = json.loads(Path("out/scores.json").read_text())
+    slices = {(part["by"], part["slice"]): part for part in written["slices"]}
+    assert slices["topic", "news"]["examples"] == 24
+    assert slices["topic", "news"]["scores"]["exact_match"]["estimate"] == 100
+    law = slices["topic", "law"]["scores"]["exact_match"]
+    assert law["estimate"] == 50
+    assert 0 < law["low"] < 50 < law["high"] < 100
+    assert law["units"] == "12 examples"
+    assert "worst       exact_match 50.00 for topic = law" in called.out
+    run = harness.load_run("out")
+    assert [(part.by, part.label, part.examples) for part in run.slices][:2] == [
+        ("topic", "news", 24),
+        ("topic", "law", 12),
+    ]
+    assert run.slices[1].scores["exact_match"].low == law["low"]
+    logged = {metric.key: metric.value for metric in metrics_of(run)}
+    assert logged["slice/topic: law/exact_match"] == 50
+    before = Path("out/scores.json").read_bytes()
+    assert cli(*RUN, "stats.slices=[topic,source_length]").code == 0
+    assert Path("out/scores.json").read_bytes() == before
+
+
+def test_a_field_that_no_example_has(data: Path, cli: Cli) -> None:
+    refused = cli(*RUN, "stats.slices=[topics]")
+    assert refused.code == 1
+    assert "have no field 'topics' (did you mean 'topic'?)" in refused.err

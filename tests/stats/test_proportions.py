@@ -1,0 +1,204 @@
+"""Intervals of scores that are shares of examples: against the binomial distribution itself, and statsmodels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.stats
+from statsmodels.stats.proportion import proportion_confint
+
+import harness
+from harness.stats.design import Design
+from harness.stats.expansion import Expansion, student_quantile, student_tail
+from harness.stats.options import Options
+from harness.stats.proportions import agresti_coull, tango, tango_distance, wilson
+from harness.types import RunResult
+from tests.stats.test_comparison import run
+from tests.stats.test_intervals import mean
+
+CELLS = [(share, n) for share in (0.02, 0.1, 0.5, 0.98) for n in (5, 20, 50, 100, 400)]
+
+
+def answers(right: int, n: int, name: str = "outputs", **more: object) -> RunResult:
+    """A run of which so many answers are right."""
+    outputs = ["yes"] * right + ["no"] * (n - right)
+    return harness.evaluate(outputs, ["yes"] * n, ["exact_match"], resamples=500, name=name, **more)  # type: ignore[arg-type]
+
+
+def held(low: np.ndarray, high: np.ndarray, share: float) -> float:
+    """How often bounds for 0 to n events hold, exactly."""
+    n = len(low) - 1
+    inside = (low <= share) & (share <= high)
+    return float(scipy.stats.binom.pmf(np.arange(n + 1), n, share)[inside].sum())
+
+
+@pytest.mark.parametrize(("share", "n"), CELLS)
+def test_the_default_holds_at_least_93_times_in_100(share: float, n: int) -> None:
+    reach = Expansion.of(np.arange(n), np.array([n])).reach(0.95)
+    assert held(*agresti_coull(np.arange(n + 1.0), float(n), reach), share) >= 0.93
+
+
+def test_runs_have_it_and_say_so() -> None:
+    """`49 of 50` was [94, 100] and `50 of 50` [100, 100] from resamples."""
+    almost, every = (answers(right, 50).scores["exact_match"] for right in (49, 50))
+    assert (almost.method, every.method, every.note) == ("agresti-coull", "agresti-coull", None)
+    expected = 100 * np.array(agresti_coull(np.array(49.0), 50.0, student_quantile(0.025, 49)))
+    assert (almost.low, almost.high) == pytest.approx(tuple(expected))
+    assert every.low == pytest.approx(91.08, abs=0.01)
+    assert every.high == 100
+    assert (every.low_error, every.high_error) == (0, 0)
+    partly = harness.evaluate(["yes", "no", "yes sir"] * 10, ["yes"] * 30, ["token_f1"], resamples=100)
+    assert partly.scores["token_f1"].method == "expanded"
+
+
+@pytest.mark.parametrize("events", [0, 1, 25, 49, 50])
+def test_wilson_is_that_of_statsmodels(events: int) -> None:
+    theirs = proportion_confint(events, 50, 0.05, "wilson")
+    assert wilson(np.array(float(events)), 50.0, 1.959964) == pytest.approx(theirs, abs=1e-6)
+    score = answers(events, 50, method="wilson").scores["exact_match"]
+    assert (score.low, score.high) == pytest.approx(tuple(np.multiply(100, theirs)))
+    assert score.method == "wilson"
+    assert agresti_coull(np.array(float(events)), 50.0, 1.959964) == pytest.approx(
+        proportion_confint(events, 50, 0.05, "agresti_coull"), abs=1e-6
+    )
+
+
+def test_of_other_scores_wilson_is_the_expanded_interval() -> None:
+    values = np.random.default_rng(0).random(30)
+    asked, expanded = (mean(values, method=method) for method in ("wilson", "expanded"))
+    assert (asked.low, asked.high, asked.method) == (expanded.low, expanded.high, "expanded")
+
+
+def test_clusters_count_by_what_they_are_worth() -> None:
+    """Ten examples of a cluster that are always alike are worth one; such that are not, ten."""
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(40), 10).tolist()
+    alike, apart = np.repeat(rng.random(40) < 0.5, 10).astype(float), (rng.random(400) < 0.5).astype(float)
+    widths = []
+    for values, design in ((alike, clusters), (apart, clusters), (apart, None)):
+        score = mean(values, Design.of(400, clusters=design), resamples=2000)
+        assert score.method == "agresti-coull"
+        assert score.low is not None and score.high is not None
+        widths.append(score.high - score.low)
+    assert widths[0] == pytest.approx(widths[2] * np.sqrt(10), rel=0.1)
+    assert widths[1] == pytest.approx(widths[2], rel=0.2)
+    none = mean(np.zeros(400), Design.of(400, clusters=clusters))
+    assert none.high == pytest.approx(agresti_coull(np.array(0.0), 40.0, student_quantile(0.025, 39))[1])
+
+
+def test_few_clusters_of_unequal_sizes_hold() -> None:
+    """Answers of a cluster that agree more than chance has it; percentiles held 69 times in 100 at 2 %."""
+    rng = np.random.default_rng(3)
+    for share, count in ((0.02, 10), (0.1, 20)):
+        inside = 0
+        for seed in range(200):
+            sizes = np.maximum(1, rng.lognormal(1.8, 0.7, count).astype(int))
+            rates = rng.beta(share * 4, (1 - share) * 4, count)
+            values = (rng.random(sizes.sum()) < np.repeat(rates, sizes)).astype(float)
+            design = Design.of(len(values), clusters=np.repeat(np.arange(count), sizes).tolist())
+            score = mean(values, design, resamples=200, seed=seed)
+            inside += score.low <= share <= score.high  # type: ignore[operator]
+        assert inside / 200 >= 0.93 - 2 * 0.018
+
+
+# ---------------------------------------------------------------- differences
+
+
+def test_tango_is_the_published_interval() -> None:
+    """Tango 1998, table III: 43 pairs with 0 and 1 that differ, and 32 with 9 and 3 (Newcombe 1998)."""
+    assert tango(9, 3, 32, 1.959964) == pytest.approx((-0.0270, 0.3897), abs=1e-3)
+    assert tango(0, 1, 44, 1.959964) == pytest.approx((-0.1182, 0.0592), abs=2e-3)
+    assert tango(0, 0, 50, 1.96) == pytest.approx((-(1.96**2) / (50 + 1.96**2), 1.96**2 / (50 + 1.96**2)))
+    assert tango_distance(9, 3, 32, 0.0) == pytest.approx((9 - 3) / np.sqrt(12))  # McNemar's
+
+
+def test_identical_outputs_still_have_a_width() -> None:
+    every = answers(50, 50)
+    (row,) = harness.compare([every, dataclasses.replace(every, name="same")], resamples=500)
+    assert (row.difference, row.p_value, row.method) == (0, 1, "tango")
+    assert row.low is not None and row.high is not None and row.low == pytest.approx(-row.high)
+    assert row.high == pytest.approx(7.47, abs=0.01)
+    # and power is a bound from what could have been: it was 0, 1.0 and n = 2
+    (power,) = harness.power([every, dataclasses.replace(every, name="same")], difference=2.0, resamples=500)
+    assert power.smallest_detectable == pytest.approx(2.8016 * row.high / student_quantile(0.025, 49), abs=0.01)  # type: ignore[operator]
+    assert power.power is not None and power.power < 0.2
+    assert power.needed is not None and power.needed > 500
+    rouge = harness.evaluate(["a b", "c d"] * 10, ["a b", "x d"] * 10, ["rouge", "bleu"], resamples=0, name="a")
+    same = dataclasses.replace(rouge, name="b")
+    by_score = {row.score: row for row in harness.compare([rouge, same], resamples=200)}
+    assert by_score["rouge1"].smallest_detectable > 0.1  # type: ignore[operator]
+    assert by_score["rouge1"].note is not None and by_score["rouge1"].note.startswith("no example differs")
+    assert by_score["bleu"].smallest_detectable is None  # it has no scale of single examples
+    assert {row.power for row in harness.power([rouge, same], scores=["bleu"], resamples=200)} == {None}
+
+
+@pytest.mark.parametrize(("won", "lost"), [(0.02, 0.02), (0.1, 0.1), (0.05, 0.0), (0.3, 0.1)])
+@pytest.mark.parametrize("n", [20, 50])
+def test_differences_hold_at_least_93_times_in_100(won: float, lost: float, n: int) -> None:
+    reach = student_quantile(0.025, n - 1)
+    inside = 0.0
+    for a in range(n + 1):
+        for b in range(n + 1 - a):
+            chance = scipy.stats.multinomial.pmf([a, b, n - a - b], n, [won, lost, 1 - won - lost])
+            if chance > 1e-6:
+                low, high = tango(a, b, n, reach)
+                inside += chance * (low <= won - lost <= high)
+    assert inside >= 0.93
+
+
+def test_a_difference_of_other_scores_is_expanded() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.random(40)
+    (row,) = harness.compare([run(a, "a"), run(a + rng.normal(0, 0.1, 40), "b")], resamples=500)
+    assert row.method == "expanded"
+
+
+# ---------------------------------------------------------------- expansion
+
+
+@pytest.mark.parametrize("df", [1.0, 1.3, 2.0, 4.0, 19.5, 400.0, 60_000.0])
+def test_students_distribution_is_scipys(df: float) -> None:
+    for t in (-3.0, 0.0, 0.1, 1.0, 2.5, 12.0):
+        assert student_tail(t, df) == pytest.approx(scipy.stats.t.sf(t, df), rel=1e-8)
+    for tail in (0.05, 0.025, 0.0005):
+        assert student_quantile(tail, df) == pytest.approx(scipy.stats.t.isf(tail, df), rel=1e-8)
+
+
+def merged(strata: Sequence[object] | None, n: int) -> Design:
+    return Design.of(n, strata=strata).with_small_strata_merged()
+
+
+@pytest.mark.parametrize(
+    "strata", [None, np.repeat(np.arange(10), 2).tolist(), np.minimum(np.arange(20) // 3, 5).tolist()]
+)
+def test_twenty_examples_hold(strata: list[int] | None) -> None:
+    """At n = 20 percentiles held 91 to 92.7 times in 100, with strata of 2 and 3 examples 81 and 89."""
+    rng, inside = np.random.default_rng(5), 0
+    for seed in range(400):
+        score = mean(rng.gamma(4.0, 0.25, 20), merged(strata, 20), resamples=400, seed=seed)
+        inside += score.low <= 1.0 <= score.high  # type: ignore[operator]
+    assert inside / 400 >= 0.93 - 2 * 0.012
+
+
+def test_small_strata_are_merged_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    strata = ["a"] * 6 + ["b", "c", "c", "d", "d", "d"]
+    assert merged(strata, 12).sizes.tolist() == [6, 6]
+    assert merged(strata[:8], 8).sizes.tolist() == [8]
+    assert merged(["a", "b", "c", "d"], 4).sizes.tolist() == [4]
+    assert merged(["a", "b"] * 4, 8).sizes.tolist() == [4, 4]
+    clustered = Design.of(12, clusters=[*"aabbccddeeff"], strata=[*"ppppqqqqqqqq"]).with_small_strata_merged()
+    assert (clustered.sizes.tolist(), clustered.members.tolist()) == ([6], [i // 2 for i in range(12)])
+    harness.evaluate(["x y"] * 12, ["x z"] * 12, ["rouge"], strata=strata, resamples=50)
+    assert "stats.strata=stratum: 3 of its values have fewer than 4 examples, too few to draw from" in caplog.text
+
+
+def test_an_expanded_interval_by_hand() -> None:
+    values = np.random.default_rng(2).exponential(size=12)
+    score = mean(values, resamples=20_000)
+    tail = scipy.stats.norm.cdf(-np.sqrt(12 / 11) * scipy.stats.t.isf(0.025, 11))
+    picks = np.random.default_rng(3).integers(0, 12, (40_000, 12))
+    assert (score.low, score.high) == pytest.approx(np.quantile(values[picks].mean(1), [tail, 1 - tail]), abs=0.02)
+    assert score.method == Options().method.replace("auto", "expanded")

@@ -1,0 +1,125 @@
+"""Slices of a run are data sets of their own: the same scores as a run of these examples alone, and honest tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness.stats.divided import divided
+from harness.stats.interaction import interactions
+from harness.types import HarnessError, RunResult
+
+TEXT = "the quick brown fox jumps over a lazy dog while rain falls on old roofs"
+WORDS = TEXT.split()
+
+
+def evaluated(name: str, seed: int, n: int = 40, **more: Any) -> RunResult:
+    """References of 4 to 11 words; outputs that lose some of them."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(WORDS[(i + j) % len(WORDS)] for j in range(4 + i % 8)) for i in range(n)]
+    outputs = [" ".join(word for word in text.split() if rng.random() < 0.8) or "x" for text in texts]
+    result = harness.evaluate(
+        outputs, [[text] for text in texts], ["bleu", "token_f1"], sources=texts, resamples=200, name=name, **more
+    )
+    topics = ["news" if i % 3 else "law" for i in range(n)]
+    return result.with_examples(result.examples.assign(topic=topics, number=np.arange(n) * 1.5))
+
+
+def test_the_slices_of_fields_lengths_and_expressions() -> None:
+    run = evaluated("a", 1)
+    topic = divided(run, "topic")
+    assert topic.labels == ("news", "law")
+    assert np.bincount(topic.codes).tolist() == [26, 14]
+    long = divided(run, "len(source) > 40")
+    texts = run.examples["source"]
+    assert {label: int((long.codes == i).sum()) for i, label in enumerate(long.labels)} == {
+        "yes": int((texts.str.len() > 40).sum()),
+        "no": int((texts.str.len() <= 40).sum()),
+    }
+    assert divided(run, "reference_length").labels == divided(run, "source_length").labels
+    assert divided(run, "number").ordered
+    assert divided(run, "novelty").labels == ("0",)  # the sources are the references
+    rarest = divided(run, "word_frequency")
+    counts = pd.Series(" ".join(texts).split()).value_counts()
+    lowest = [counts[text.split()].min() for text in texts]
+    assert all(
+        np.diff(
+            [
+                min(x for x, c in zip(lowest, rarest.codes, strict=True) if c == code)
+                for code in range(len(rarest.labels))
+            ]
+        )
+        > 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("topics", "have no field 'topics' .did you mean 'topic'.*expected one of source_length"),
+        ("len(source) >", "the slices by len\\(source\\) >: not an expression"),
+        ("len(source) + 1", "'.*' for the example '.*'; expected true or false, or a field"),
+        ("nothing > 3", "fail on the example .*it has: id, source, references"),
+    ],
+)
+def test_what_divides_nothing_is_refused(by: str, message: str) -> None:
+    with pytest.raises(HarnessError, match=message):
+        divided(evaluated("a", 1), by)
+
+
+def test_a_slice_is_scored_as_a_corpus_of_its_own() -> None:
+    runs = [evaluated("a", 1), evaluated("b", 2)]
+    rows = harness.compare(runs, baseline=runs[0], resamples=300, by="topic")
+    assert [row.dataset for row in rows if row.score == "bleu"] == ["memory, topic = news", "memory, topic = law"]
+    table = [run.examples for run in runs]
+    for row in rows:
+        topic = row.dataset.rpartition(" ")[2]
+        alone = [
+            harness.evaluate(
+                list(frame.loc[frame.topic == topic, "output"]), [list(r) for r in frame.loc[frame.topic == topic, "references"]],
+                [row.score], resamples=0,
+            ).scores[row.score].estimate
+            for frame in table
+        ]  # fmt: skip
+        assert (row.baseline_estimate, row.system_estimate) == pytest.approx(tuple(alone), abs=1e-9)
+        assert row.p_adjusted is not None
+        assert row.p_value is not None
+        assert row.p_adjusted >= row.p_value
+    assert rows.macro == []
+    assert {(row.score, row.slices) for row in rows.interactions} == {("bleu", 2), ("token_f1", 2)}
+    text = harness.table(runs, by="topic", resamples=100)
+    assert "topic = law" in text
+    assert text.index("topic = news") < text.index("topic = law")
+
+
+def test_whether_a_difference_varies_is_told_at_its_level() -> None:
+    """Two systems that differ alike in four slices of 30: few alarms; by much in one of them: told."""
+    from harness.stats.comparison import _group
+    from harness.stats.options import ComparisonOptions
+    from tests.stats.test_comparison import run
+
+    rng = np.random.default_rng(7)
+    options = ComparisonOptions(resamples=200, by="slice")
+
+    def is_noticed(shift: float) -> bool:
+        groups = []
+        for i in range(4):
+            base = rng.normal(0, 1, 30)
+            gain = 0.5 + (shift if i == 3 else 0.0)
+            pair = (run(base, "a"), run(base + gain + rng.normal(0, 1, 30), "b"))
+            groups.append(_group([tuple(_on(part, str(i)) for part in pair)], options, lambda n: None))
+        return interactions(groups)[0].p_value <= 0.05
+
+    alarms = np.mean([is_noticed(0.0) for _ in range(150)])
+    assert 0.01 < alarms < 0.11
+    assert np.mean([is_noticed(1.5) for _ in range(20)]) > 0.9
+
+
+def _on(run: RunResult, dataset: str) -> RunResult:
+    from dataclasses import replace
+
+    return replace(run, dataset=dataset, dataset_key=dataset)
