@@ -51,9 +51,9 @@ def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: Comparison
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
     seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
     statistics = [float(options.statistic(np.array(d), up)) for d, up in seen]
-    shares = max_t(statistics, _Nulls(tested, joint, options), joint.exact)
-    expanded = [part.by.p_value(p, options) for part, p in zip(tested, shares, strict=True)]
-    return [max(p, q) for p, q in zip(expanded, plain, strict=True)]
+    shrunk = [part.by.expansion.shrunk for part in tested] if options.test == "bootstrap" else None
+    adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, shrunk)
+    return [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
 
 
 class _Nulls(Sequence[Array]):
