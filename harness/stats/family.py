@@ -5,7 +5,7 @@ over data sets, which are a family of their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is
     in memory twice."""
     plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
-    if not tested or options.correction == "none":
+    if len(tested) < 2 or options.correction == "none":
         adjusted = plain
     elif options.correction == "max-t":
         adjusted = _max_t(tested, plain, options)
@@ -49,12 +49,15 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
 
 def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: ComparisonOptions) -> list[float]:
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
-    shares = max_t([part.statistic(options) for part in tested], _Nulls(tested, joint, options), joint.exact)
-    expanded = [
-        p if part.row.question == "seeds" else part.by.p_value(p, options)
-        for part, p in zip(tested, shares, strict=True)
-    ]
-    return [max(p, q) for p, q in zip(expanded, plain, strict=True)]
+    statistics = [part.statistic(options) for part in tested]
+    shrunk = [_counted(part) for part in tested] if options.test == "bootstrap" else None
+    adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, shrunk)
+    return [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
+
+
+def _counted(part: Tested) -> Callable[[float], float]:
+    """What a statistic counts among its draws: those of new seeds are normal, and as wide as they should be."""
+    return float if part.row.question == "seeds" else part.by.expansion.shrunk
 
 
 class _Nulls(Sequence[Array]):
