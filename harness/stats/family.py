@@ -5,7 +5,7 @@ over data sets, which are a family of their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,15 +49,11 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
 
 def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: ComparisonOptions) -> list[float]:
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
-    statistics = [part.statistic(options) for part in tested]
-    shrunk = [_counted(part) for part in tested] if options.test == "bootstrap" else None
+    seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
+    statistics = [float(options.statistic(np.array(d), up)) for d, up in seen]
+    shrunk = [part.by.expansion.shrunk for part in tested] if options.test == "bootstrap" else None
     adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, shrunk)
     return [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
-
-
-def _counted(part: Tested) -> Callable[[float], float]:
-    """What a statistic counts among its draws: those of new seeds are normal, and as wide as they should be."""
-    return float if part.row.question == "seeds" else part.by.expansion.shrunk
 
 
 class _Nulls(Sequence[Array]):
