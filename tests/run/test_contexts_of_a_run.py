@@ -205,7 +205,7 @@ def test_a_file_of_ragas(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_other_names_and_columns_that_are_dropped(tmp_path: Path, cli: Cli) -> None:
-    write_jsonl(tmp_path / "f.jsonl", [{**row, "qid": f"q{i}", "judge": i} for i, row in enumerate(RAGAS)])
+    write_jsonl(tmp_path / "f.jsonl", [{**row, "qid": f"q{i}", "judge": f"j{i}"} for i, row in enumerate(RAGAS)])
     answers = "response,retrieved_contexts,retrieved_context_ids"
     names = ("dataset.columns.id=qid", "system.columns.id=qid", "name=named")
     assert rag(cli, "dataset.path=f.jsonl", f"dataset.drop=[{answers},judge]", *names).code == 0
