@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, QUESTIONS, RESAMPLES, SEED, TESTS
-from harness.types.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.analysis.trust import Trust
@@ -124,6 +123,8 @@ def comparison_options(options: argparse.Namespace) -> ComparisonOptions:
 
 def margins(given: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """(score, margin) of each `SCORE=X`."""
+    from harness.types import HarnessError
+
     pairs = []
     for text in given:
         score, _, number = text.partition("=")

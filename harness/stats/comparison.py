@@ -90,7 +90,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             score=j,
             group=paired.purpose,
             draws=Swaps(len(null), paired.exact),
-            expansion=expansion,
+            expansion=expansion if spreads is None else Expansion(1.0, spreads[j].degrees, expansion.effective),
             differing=differing[j],
             shares=PairedShares.of(by_example[0][j], by_example[1][j], metric, evidence, error**2),
         )
