@@ -42,6 +42,7 @@ def by_slice(command: argparse.ArgumentParser) -> None:
     """The option of commands that compare within slices of the data."""
     command.add_argument(
         "--by",
+        dest="sliced_by",
         metavar="FIELD",
         help="by the slices of a field of the data, an expression such as 'len(source) > 200', source_length, "
         "reference_length, word_frequency or novelty; p-values are adjusted over all slices",
