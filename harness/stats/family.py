@@ -29,7 +29,7 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is
     in memory twice."""
     plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
-    if not tested or options.correction == "none":
+    if len(tested) < 2 or options.correction == "none":
         adjusted = plain
     elif options.correction == "max-t":
         adjusted = _max_t(tested, plain, options)
