@@ -50,7 +50,7 @@ def test_one_figure_goes_into_a_file_by_its_suffix(plot: Callable[..., Called]) 
 REFUSED = {
     "--figure curve": "the figure curve cannot be drawn from dev-good, dev-bad; expected two checkpoints or more",
     "--figure sweep": "the figure sweep cannot be drawn",
-    "--figure buckets --by domain": "no field 'domain'; expected one of source_length, reference_length, output_length, topic",
+    "--figure buckets --by domain": "no field 'domain'; expected one of source_length, reference_length, word_frequency, novelty, topic",
     "--figure forest --by topic": "--by topic with the figure forest; expected it with buckets only",
     "--figure forest --score blue": "no run on dev has the score 'blue' (did you mean 'bleu'?); expected one of bleu, bleu.p1, ",
     "-o figure.pdf": "-o figure.pdf holds one figure, and there are",

@@ -108,6 +108,7 @@ def test_the_commit_of_a_hub_name_is_pinned(hub: dict[str, str]) -> None:
     assert len(examples) == 50
     assert examples[3] == {
         "id": "3", "source": "Satz 3", "references": ["sentence 3"], "metadata": {"domain": "news"}, "repeat": 0,
+        "contexts": None, "reference_contexts": None, "relevant": None,
     }  # fmt: skip
     assert about == {"revision": COMMIT}
     assert streamed == whole

@@ -267,8 +267,8 @@ def test_a_field_that_groups_examples_is_pointed_out(caplog: pytest.LogCaptureFi
 
 
 def test_strata_by_a_field() -> None:
-    some = examples(4, domain=list("aabb"))
-    statistics = [mean_statistics(np.array([1.0, 1.0, 3.0, 3.0]))]
+    some = examples(8, domain=list("aaaabbbb"))
+    statistics = [mean_statistics(np.array([1.0] * 4 + [3.0] * 4))]
     score = estimated(statistics, some, [], None, Options(resamples=200, strata="domain"))["rouge1"]
     assert (score.estimate, score.low, score.high) == (2.0, 2.0, 2.0)
     with pytest.raises(HarnessError, match="stats.strata=: the example '0' has no such field; its fields: domain"):

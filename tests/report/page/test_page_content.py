@@ -111,7 +111,7 @@ def test_with_repeats_outputs_fail_and_not_examples(runs: list[Any]) -> None:
     (table,) = tables(study(thrice, resamples=50))
     assert table.about == (
         "6 examples, 3 outputs each, "
-        "up to 3 outputs of each system left out of a comparison because one of the two failed"
+        "up to 6 outputs of each system left out of a comparison because one of the two failed"
     )
     assert "torn: 3 of 18 outputs failed; scores are of the others" in table.warnings
 
