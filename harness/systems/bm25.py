@@ -14,6 +14,7 @@ Needs the package bm25s: `pip install '.[demo]'` in a checkout.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -141,6 +142,7 @@ class Bm25(HuggingFace):
     def _index(self) -> Any:
         import bm25s
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it says that it builds an index
         index = bm25s.BM25()
         index.index([list(passage.words) for passage in self._passages], show_progress=False)
         return index
