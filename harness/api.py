@@ -103,7 +103,7 @@ def compare(
     """
     options = ComparisonOptions(
         test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
-        margins=tuple((margins or {}).items()), question=question, by=by,
+        margins=tuple((margins or {}).items()), question=question, sliced_by=by,
     )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
@@ -223,7 +223,9 @@ def table(
     """
     from harness.analysis import tabulate
 
-    options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores), by=by)
+    options = ComparisonOptions(
+        test, resamples, level, seed, correction=correction, scores=_several(scores), sliced_by=by
+    )
     layout = tabulate.Layout(format, interval, digits, caption, label)
     return tabulate.table(*_trusted(runs, baseline, trust), layout, options, progress)
 

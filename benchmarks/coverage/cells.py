@@ -57,10 +57,10 @@ def run(
     return RunResult(name, data, data, name, {}, statistics, lambda: table, 0, cluster)
 
 
-def simulated(simulation: One, samples: int, purpose: Sequence[int] = ()) -> Tally:
+def simulated(simulate: One, samples: int, purpose: Sequence[int] = ()) -> Tally:
     """The mean of each number over so many simulations, each with a seed of its own, on all cores."""
     shares = [range(first, samples, CORES) for first in range(CORES)]
-    parts = list(workers().map(_sums, [simulation] * CORES, shares, [tuple(purpose)] * CORES))
+    parts = list(workers().map(_sums, [simulate] * CORES, shares, [tuple(purpose)] * CORES))
     return {name: sum(part.get(name, 0.0) for part in parts) / samples for name in parts[0]}
 
 
@@ -70,10 +70,10 @@ def workers() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(CORES, mp_context=multiprocessing.get_context("spawn"))
 
 
-def _sums(simulation: One, seeds: Sequence[int], purpose: Sequence[int]) -> Tally:
+def _sums(simulate: One, seeds: Sequence[int], purpose: Sequence[int]) -> Tally:
     sums: dict[str, float] = defaultdict(float)
     for seed in seeds:
-        for name, value in simulation(np.random.default_rng([seed, *purpose]), seed).items():
+        for name, value in simulate(np.random.default_rng([seed, *purpose]), seed).items():
             sums[name] += value
     return dict(sums)
 

@@ -13,13 +13,13 @@ from harness.types import Group
 def by_slices(groups: Sequence[Group], options: ComparisonOptions) -> list[Group]:
     """The groups themselves where no slices are asked for. The runs of a group have the same examples in one order, so
     the slices of the first are those of all."""
-    if options.by is None:
+    if options.sliced_by is None:
         return list(groups)
     own = Options(resamples=options.resamples, level=options.level, seed=options.seed)
     sliced: list[Group] = []
     for group in groups:
-        split = divided(group.runs[0], options.by)
-        by_run = [parts_of(run, options.by, split, own) for run in group.runs]
+        split = divided(group.runs[0], options.sliced_by)
+        by_run = [parts_of(run, options.sliced_by, split, own) for run in group.runs]
         for runs in zip(*by_run, strict=True):
             base = next((part for part, run in zip(runs, group.runs, strict=True) if run is group.baseline), None)
             sliced.append(Group(runs[0].dataset, runs, base))

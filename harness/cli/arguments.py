@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, QUESTIONS, RESAMPLES, SEED, TESTS
-from harness.types.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.analysis.trust import Trust
@@ -43,6 +42,7 @@ def by_slice(command: argparse.ArgumentParser) -> None:
     """The option of commands that compare within slices of the data."""
     command.add_argument(
         "--by",
+        dest="sliced_by",
         metavar="FIELD",
         help="by the slices of a field of the data, an expression such as 'len(source) > 200', source_length, "
         "reference_length, word_frequency or novelty; p-values are adjusted over all slices",
@@ -124,6 +124,8 @@ def comparison_options(options: argparse.Namespace) -> ComparisonOptions:
 
 def margins(given: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """(score, margin) of each `SCORE=X`."""
+    from harness.types import HarnessError
+
     pairs = []
     for text in given:
         score, _, number = text.partition("=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import sys
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import NoReturn
 
 from harness.cli.output import complain, guarded, show_tracebacks
 from harness.cli.signals import Asked, exit_code, heeded
-from harness.cli.starting import importing
+from harness.cli.starting import importing, left_as_it_is
 from harness.inputs.visible import visible
 
 EPILOG = """examples
@@ -40,6 +41,8 @@ EPILOG = """examples
 
 
 def main(arguments: list[str] | None = None) -> None:
+    if arguments is None:  # a process of its own
+        atexit.register(left_as_it_is)
     heard: list[Asked] = []
     try:
         with heeded() as heard, guarded():

@@ -37,7 +37,7 @@ class FileDataset(Dataset):
         """`quoting=false`: quotes in a CSV or TSV file are plain characters. `drop`: columns that are no part of the
         data, such as the answers in a file that holds both."""
         self._given = path
-        self.name = name or Path(remote.name_of(path) if remote.is_remote(path) else path).stem
+        self.name = name or remote.stem_of(path)
         self.columns = columns
         self.cluster = cluster
         self.quoting = quoting
@@ -48,8 +48,7 @@ class FileDataset(Dataset):
     @cached_property
     def path(self) -> Path:
         """On this machine."""
-        given = self._given
-        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
+        return remote.on_disk(self._given, EXPECTED)
 
     def columns_of(self) -> Columns:
         """Where each field of an example comes from."""
@@ -86,7 +85,7 @@ class FileDataset(Dataset):
         return files.read_rows(self.path, EXPECTED, self.quoting)
 
     def _reader(self) -> Reader:
-        blank = Path(self._given).suffix.lower() in (".csv", ".tsv")
+        blank = remote.suffix_of(self._given) in (".csv", ".tsv")
         return Reader(self._rows, self.columns_of(), self.cluster, blank_is_absent=blank)
 
     def located(self, first: int, rows: int) -> Span | str:

@@ -14,9 +14,6 @@ often stands in the same file: it is no part of the data, so that two files with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from harness.datasets.file import FileDataset
 from harness.inputs.rows import Columns
 
@@ -30,18 +27,6 @@ ANSWERS = ("response", "retrieved_contexts", "retrieved_context_ids")
 
 
 class RagDataset(FileDataset):
-    def __init__(
-        self,
-        path: str,
-        columns: Mapping[str, Any] | None = None,
-        cluster: str | None = None,
-        quoting: bool = True,
-        name: str | None = None,
-        drop: Sequence[str] | None = None,
-    ) -> None:
-        """`drop`: None is ragas' columns of answers."""
-        super().__init__(path, columns, cluster, quoting, name, drop)
-
     def columns_of(self) -> Columns:
         given = {field: name for field, name in (self.columns or {}).items() if name is not None}
         optional = {field for field in RAGAS if field not in given and field != "source"}

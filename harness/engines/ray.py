@@ -69,6 +69,8 @@ class Ray:
         self._options: Any = None
         self._unready = 0
         """Replicas that ended before they were ready, since one was."""
+        self._said: set[tuple[str, str]] = set()
+        """What replicas warned of."""
         self._lost, self._again = 0, 0
         self._begun, self._seconds = 0.0, 0.0
         """When it was first needed, and how long it took from there until a replica was ready."""
@@ -140,7 +142,8 @@ class Ray:
         """What a replica gave; an error of the work is raised here."""
         reply: Reply = pickle.loads(content)
         replica.place = reply.place
-        for name, text in reply.said:
+        for name, text in (said for said in reply.said if said not in self._said):
+            self._said.add((name, text))
             logging.getLogger(name).warning("%s", text)
         if isinstance(reply.error, HarnessError):
             raise HarnessError(f"{reply.error} (on {replica.place})")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import files, parquet
 from harness.inputs.parts import Part, json_part
-from harness.inputs.remote import is_remote, opened, read_range, size_of
+from harness.inputs.remote import is_compressed, is_remote, opened, read_range, size_of
 from harness.types import HarnessError, text_columns
 from harness.types.texts import Places
 
@@ -91,7 +91,8 @@ class RowIndex:
         self._suffix = path.suffix.lower()
         self._starts: list[int] = []
         self._end, self._rows = 0, 0
-        self._whole = self._suffix == ".jsonl"
+        self._given = given or self._path.name
+        self._whole = self._suffix == ".jsonl" and not is_compressed(self._given)
 
     def add(self, part: Part, rows: int) -> None:
         """The next part, of so many rows."""
@@ -105,6 +106,8 @@ class RowIndex:
 
     def span(self, first: int, rows: int) -> Span | str:
         """Of rows from the beginning of a block; or why they cannot be read by themselves."""
+        if is_compressed(self._given):
+            return f"{self._given} is compressed, and is read by the driver alone"
         if self._suffix == ".parquet":
             return self._groups(first, rows)
         block, odd = divmod(first, text_columns.BLOCK)
@@ -116,6 +119,8 @@ class RowIndex:
 
     def lines(self, places: Places) -> Span | str:
         """Of rows in any order."""
+        if is_compressed(self._given):
+            return f"{self._given} is compressed, and is read by the driver alone"
         if not self._whole:
             return f"{self._path.name} is not JSON lines, nor in the data set's order"
         if is_remote(self._named):

@@ -4,7 +4,6 @@ A score that people gave, or any other program: the score of a run is the mean o
 and its place in tables like any other. A cell that is empty or null is missing, counted and shown. In CSV a number is
 text; true and false are 1 and 0.
 
->>> import numpy as np
 >>> column = Column("adequacy")
 >>> rows = column.statistics(Batch(["a", "b", "c"], [], fields={"adequacy": [4, None, "3.5"]}))
 >>> rows.tolist(), column.score(np.nansum(rows, axis=0)).tolist()
@@ -18,6 +17,8 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from harness.metrics.python import UserMetric
 from harness.types import Array, Batch, HarnessError
 
@@ -25,6 +26,7 @@ from harness.types import Array, Batch, HarnessError
 class Column(UserMetric):
     plain = ("field", "name", "higher_is_better", "bounds")
     at_once = False
+    unscored = "have no number"
 
     def __init__(
         self,
@@ -47,9 +49,9 @@ class Column(UserMetric):
         self.reads = self.needs_fields = (field,)
 
     def statistics(self, batch: Batch) -> Array:
-        values = [self._number(value) for value in batch.field(self.field)]
+        values = np.array([self._number(value) for value in batch.field(self.field)])
         self.advance(len(values))
-        return self.rows_of([[value] for value in values])
+        return np.column_stack([values, np.where(np.isnan(values), np.nan, 1.0)])
 
     def _number(self, value: Any) -> float:
         """NaN where there is none."""

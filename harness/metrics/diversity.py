@@ -40,6 +40,7 @@ class Diversity(Metric):
     title = "Diversity"
     at_once = True
     needs_references = False
+    unscored = "have no other output to be compared with"
     plain = ("by", "tokenize", "lowercase")
     columns = (*PARTS, "count", "count1", "count2")
     score_names = ("diversity", *(f"diversity.{part}" for part in PARTS))

@@ -19,7 +19,8 @@ from harness.metrics.viewed import View, ViewOptions
 from harness.types import Alignment, Array, Batch, HarnessError, Integers, Metric, Rows
 
 DELEGATED = (
-    "columns", "counted", "reads", "threads", "at_once", "lists", "list_kind", "jackknifed", "higher_is_better",
+    "needs_fields", "groups", "columns", "counted", "reads", "threads", "at_once", "lists", "list_kind", "jackknifed",
+    "higher_is_better",
     "needs_references", "needs", "unscored", "averaged", "bounds", "aligns", "context", "fits", "version",
 )  # fmt: skip
 

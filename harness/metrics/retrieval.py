@@ -38,6 +38,7 @@ class Retrieval(Metric):
     reads = needs = ("contexts", "relevant")
     threads = True
     needs_references = False
+    unscored = "have no judgement"
     averaged = True
     bounds = (0.0, 1.0)
     plain = ("measures", "order")
@@ -57,8 +58,6 @@ class Retrieval(Metric):
         _check_ids(contexts, relevant)
         if self.order == "given":
             contexts = replace(contexts, scores=np.full(len(contexts.scores), np.nan))
-        if unjudged := int((relevant.lengths == 0).sum()):
-            log.warning("retrieval: %d of %d queries have no judgement; they are left out", unjudged, len(batch))
         ranking = ranked(contexts, relevant)
         _warn_of_strangers(ranking)
         self.advance(len(batch))

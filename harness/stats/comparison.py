@@ -48,8 +48,8 @@ def compare(
     """
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
-    averages = macro(by_data, options) if options.by is None else []  # of slices, the whole is the average
-    varying = interactions(by_data) if options.by is not None else []
+    averages = macro(by_data, options) if options.sliced_by is None else []  # of slices, the whole is the average
+    varying = interactions(by_data) if options.sliced_by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
     return Comparisons(corrected(family, options), corrected(averages, options), varying)
@@ -90,7 +90,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             score=j,
             group=paired.purpose,
             draws=Swaps(len(null), paired.exact),
-            expansion=expansion,
+            expansion=expansion if spreads is None else Expansion(1.0, spreads[j].degrees, expansion.effective),
             differing=differing[j],
             shares=PairedShares.of(by_example[0][j], by_example[1][j], metric, evidence, error**2),
         )

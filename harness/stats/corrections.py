@@ -9,23 +9,31 @@ alarms among the alarms (Benjamini and Hochberg) stays at the stated level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from harness.types import Array
 
 
-def max_t(statistics: Sequence[float], nulls: Sequence[Array], exact: bool = False) -> list[float]:
+def max_t(
+    statistics: Sequence[float],
+    nulls: Sequence[Array],
+    exact: bool = False,
+    shrunk: Sequence[Callable[[float], float]] | None = None,
+) -> list[float]:
     """Step-down max-T p-values (Westfall and Young 1993, algorithm 2.8).
 
     Larger statistics speak against their hypothesis; each has draws (resamples,) under the null, on resamples that all
-    share; each is asked for twice, so `nulls` need not hold them. `exact`: the draws are all there are.
+    share; each is asked for twice, so `nulls` need not hold them. `exact`: the draws are all there are. `shrunk`: what
+    each statistic, in standard deviations of its draws, counts among them, where these are of few units.
     """
     sizes = [float(np.sqrt(np.nanmean(null**2))) if not np.isnan(null).all() else 0.0 for null in nulls]
     observed = np.array(
         [t / size if size > 0 else np.inf * t if t > 0 else 0.0 for t, size in zip(statistics, sizes, strict=True)]
     )
+    if shrunk is not None:
+        observed = np.array([shrink(distance) for shrink, distance in zip(shrunk, observed.tolist(), strict=True)])
     order = np.argsort(-observed, kind="stable")
     p_values = np.ones(len(order))
     largest = np.full(1, -np.inf)

@@ -55,7 +55,9 @@ class Design:
         label: str | None = None,
     ) -> Design:
         """The design of n rows; with repeats, rows of one id (or cluster) are one unit, and a repeat is a seed."""
-        repeat = np.zeros(n, dtype=np.int64) if repeats is None else np.asarray(repeats, dtype=np.int64)
+        several = repeats is not None and np.asarray(repeats).any()
+        none = np.broadcast_to(np.zeros(1, np.int64), (n,))  # takes no room
+        repeat = np.asarray(repeats, dtype=np.int64) if several else none
         units = clusters if clusters is not None else ids if repeat.any() else None
         members = np.arange(n, dtype=np.int64) if units is None else codes(units)
         sizes = np.array([members.max(initial=-1) + 1], dtype=np.int64)
@@ -130,6 +132,8 @@ class Design:
     def _names(self, names: Sequence[object]) -> Sequence[str]:
         """(units,) of these names of rows that of each unit."""
         if isinstance(names, Texts) and not names.array.null_count:
+            if np.array_equal(self.members, np.arange(len(names))):
+                return names  # type: ignore[return-value]  # none is missing
             if len(names) == self.units:
                 order = np.empty_like(self.members)
                 order[self.members] = np.arange(len(names))

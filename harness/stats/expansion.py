@@ -84,6 +84,12 @@ class Expansion:
         distance = -NORMAL.inv_cdf(plain / sides)
         return min(1.0, sides * student_tail(distance / math.sqrt(self.ratio), self.df))
 
+    def shrunk(self, distance: float) -> float:
+        """The distance that replicates reach as often as Student's distribution says of this one: what a statistic in
+        standard deviations of its replicates counts among them."""
+        tail = student_tail(distance / math.sqrt(self.ratio), self.df) if math.isfinite(distance) else 0.0
+        return -NORMAL.inv_cdf(tail) if 1e-300 < tail < 1 else distance
+
 
 def student_tail(t: float, df: float) -> float:
     """P(T > t) of Student's distribution.

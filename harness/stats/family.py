@@ -29,7 +29,7 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is
     in memory twice."""
     plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
-    if not tested or options.correction == "none":
+    if len(tested) < 2 or options.correction == "none":
         adjusted = plain
     elif options.correction == "max-t":
         adjusted = _max_t(tested, plain, options)
@@ -49,12 +49,11 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
 
 def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: ComparisonOptions) -> list[float]:
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
-    shares = max_t([part.statistic(options) for part in tested], _Nulls(tested, joint, options), joint.exact)
-    expanded = [
-        p if part.row.question == "seeds" else part.by.p_value(p, options)
-        for part, p in zip(tested, shares, strict=True)
-    ]
-    return [max(p, q) for p, q in zip(expanded, plain, strict=True)]
+    seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
+    statistics = [float(options.statistic(np.array(d), up)) for d, up in seen]
+    shrunk = [part.by.expansion.shrunk for part in tested] if options.test == "bootstrap" else None
+    adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, shrunk)
+    return [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
 
 
 class _Nulls(Sequence[Array]):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from harness.stats.expansion import NORMAL, Expansion
+from harness.stats.expansion import Expansion
 from harness.stats.fewness import least_p
 from harness.stats.joint import Swaps
 from harness.stats.options import ComparisonOptions
@@ -65,11 +63,3 @@ class Tested:
 
     row: Comparison
     by: Hypothesis
-
-    def statistic(self, options: ComparisonOptions) -> float:
-        """What is held against the draws under the null: the difference or, where it is judged by a t-test for new
-        seeds, the one that has its p among draws that are normal."""
-        if self.row.question == "seeds" and self.row.p_value is not None:
-            tail = min(max(self.row.p_value / options.sides, 1e-300), 1 - 1e-16)
-            return -NORMAL.inv_cdf(tail) * float(np.sqrt(np.nanmean(self.by.null() ** 2)))
-        return float(options.statistic(np.array(self.row.difference or 0.0), self.row.higher_is_better))

@@ -95,7 +95,7 @@ class ComparisonOptions:
     """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
     margins: tuple[tuple[str, float], ...] = ()
     """(score, difference that does not matter): these are also tested for equivalence and for not being worse."""
-    by: str | None = None
+    sliced_by: str | None = None
     """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
     question: str | None = None
     """`outputs`: which of these are better; `seeds`: which system would be with new seeds. None: of seeds where every

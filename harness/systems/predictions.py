@@ -44,7 +44,7 @@ class Predictions(System):
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
         self._given = path
-        self.name = name or Path(remote.name_of(path) if remote.is_remote(path) else path).stem
+        self.name = name or remote.stem_of(path)
         self.quoting, self.columns = quoting, columns
         self.fields()  # says now what is wrong with the columns
         self._ids = Index(Texts.of([]))
@@ -64,8 +64,7 @@ class Predictions(System):
     @cached_property
     def path(self) -> Path:
         """On this machine."""
-        given = self._given
-        return remote.fetched(given, EXPECTED) if remote.is_remote(given) else Path(given)
+        return remote.on_disk(self._given, EXPECTED)
 
     def fields(self) -> Fields:
         """Which columns are read."""

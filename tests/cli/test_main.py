@@ -265,3 +265,20 @@ def test_the_error_of_a_file_is_not_that_of_standard_output(monkeypatch: pytest.
     monkeypatch.setattr(main, "_main", full)
     with pytest.raises(OSError, match="No space left"):
         main.main([])
+
+
+FROZEN = """
+import atexit, gc, sys
+from harness.cli.main import main
+atexit.register(lambda: print(gc.get_freeze_count() > 0))
+sys.argv = ["harness", "--version"]
+main(*map(eval, sys.stdin))
+"""
+
+
+@pytest.mark.parametrize(("arguments", "frozen"), [("", "True"), ("['--version']", "False")])
+def test_a_process_ends_without_looking_for_garbage(arguments: str, frozen: str) -> None:
+    """The program's own; one that calls `main` from Python is left as it is."""
+    command = [sys.executable, "-c", FROZEN]
+    ended = subprocess.run(command, input=arguments, capture_output=True, text=True, check=True)
+    assert ended.stdout.split()[-1] == frozen

@@ -175,7 +175,7 @@ def test_rows_that_were_damaged_are_computed_again(data: Path, cli: Cli) -> None
 
 def test_a_shard_says_that_its_nist_is_its_own(data: Path, cli: Cli) -> None:
     called = good(cli(*RUN, "dataset.shard=1/2", "output_dir=part1"))
-    assert "nist: fitted to the references of shard 1/2 alone; harness merge fits it to those of all" in called.out
+    assert "fitted to the references of shard 1/2 alone; harness merge fits it to those of all" in called.out
     scores = json.loads(Path("part1/scores.json").read_text())["scores"]
     assert "shard 1/2" in scores["nist"]["note"] and "note" not in scores["bleu"]
 

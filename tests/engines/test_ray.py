@@ -263,6 +263,23 @@ def test_what_a_system_found_in_the_data_goes_with_it(data: Path, cli: Cli) -> N
 
 
 @pytest.mark.slow
+def test_a_model_on_two_replicas_of_one_core(data: Path, cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The outputs of one process with one thread; and what a replica warns of is said once."""
+    pytest.importorskip("transformers")
+    from tests.systems import tiny
+
+    folder = tiny.make("causal", tmp_path_factory.mktemp("models") / "causal")
+    model = (
+        "system=huggingface", f"system.model={folder}", "system.chat=false", "system.max_new_tokens=8",
+        "system.batch_tokens=150", "system.device=cpu", "metrics=exact_match", "tracking=none", "cache=none",
+    )  # fmt: skip
+    ran(cli, *STORED[:3], *model, "output_dir=one", "engine.threads=1")
+    called = ran(cli, *STORED[:3], *model, "output_dir=two", "engine=ray", "engine.replicas=2")
+    assert files(data / "one") == files(data / "two")
+    assert called.err.count("a few tokens of an output can depend on the batch it is made in") == 1
+
+
+@pytest.mark.slow
 def test_a_run_that_stops_early(data: Path, cli: Cli) -> None:
     stop = ("stop.score=token_f1", "stop.width=90", "stop.batch=20")
     ran(cli, *GENERATED, *stop, "output_dir=one")

@@ -154,3 +154,13 @@ def test_options_of_bertscore() -> None:
         Diversity(bertscore={"idf": True})
     with pytest.raises(HarnessError, match="metrics.diversity.bertscore.modell is not an option"):
         Diversity(bertscore={"modell": "x"})
+
+
+def test_under_another_name_its_groups_must_be_the_clusters(files: Path, cli: Cli) -> None:
+    own = "+metrics.by_topic={_target_: harness.metrics.diversity.Diversity, by: topic}"
+    called = cli(
+        "run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=good.jsonl",
+        "metrics=[exact_match]", own, "tracking=none",
+    )  # fmt: skip
+    assert called.code == 1
+    assert "by_topic is of groups by 'topic', and there are no clusters; expected dataset.cluster=topic" in called.err

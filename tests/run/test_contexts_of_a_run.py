@@ -205,13 +205,13 @@ def test_a_file_of_ragas(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_other_names_and_columns_that_are_dropped(tmp_path: Path, cli: Cli) -> None:
-    write_jsonl(tmp_path / "f.jsonl", [{**row, "qid": f"q{i}", "judge": i} for i, row in enumerate(RAGAS)])
+    write_jsonl(tmp_path / "f.jsonl", [{**row, "qid": f"q{i}", "comment": f"c{i}"} for i, row in enumerate(RAGAS)])
     answers = "response,retrieved_contexts,retrieved_context_ids"
     names = ("dataset.columns.id=qid", "system.columns.id=qid", "name=named")
-    assert rag(cli, "dataset.path=f.jsonl", f"dataset.drop=[{answers},judge]", *names).code == 0
+    assert rag(cli, "dataset.path=f.jsonl", f"dataset.drop=[{answers},comment]", *names).code == 0
     table = harness.load_run("named").table.to_pydict()
     assert table["id"] == ["q0", "q1"]
-    assert "judge" not in table
+    assert "comment" not in table
     called = rag(cli, "dataset.path=f.jsonl", "dataset.drop=[respnse]")
     assert called.code == 1
     assert "f.jsonl line 1 has no 'respnse'; found: user_input, response" in called.err

@@ -103,7 +103,7 @@ def test_against_a_baseline(data: Path, cli: Cli) -> None:
     assert run.stopped["answer"] == "exact_match's difference to weak is above 0"
     assert run.stopped["low"] > 0
     assert run.stopped["examples"] < N
-    assert run.scores["exact_match"].method == "percentile"  # the bounds are of the difference
+    assert run.scores["exact_match"].method == "agresti-coull"  # the bounds are of the difference
     assert run.scores["exact_match"].note is not None
 
 

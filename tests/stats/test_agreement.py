@@ -60,7 +60,7 @@ def by_scipy(x: Array, y: Array) -> list[float]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(panels(), st.sampled_from(["item", "system", "none"]))
 def test_coefficients_of_outputs_are_those_of_scipy(panel: Panel, kind: str) -> None:
     groups = list(grouped(panel, kind, panel.segments["a"]))
@@ -128,7 +128,7 @@ def test_a_resample_is_as_good_as_its_rows_repeated(panel: Panel, seed: int) -> 
             assert drawn[k] == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(panels(), st.integers(0, 2**32 - 1), st.sampled_from(["item", "system", "none"]))
 def test_swapped_metrics_have_the_coefficients_of_swapped_rows(panel: Panel, seed: int, kind: str) -> None:
     groups = Groups(panel, kind)

@@ -103,7 +103,7 @@ def test_whether_a_difference_varies_is_told_at_its_level() -> None:
     from tests.stats.test_comparison import run
 
     rng = np.random.default_rng(7)
-    options = ComparisonOptions(resamples=200, by="slice")
+    options = ComparisonOptions(resamples=200, sliced_by="slice")
 
     def is_noticed(shift: float) -> bool:
         groups = []

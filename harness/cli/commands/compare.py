@@ -71,7 +71,11 @@ def call(options: Any) -> None:
         fields |= {"margins": dict(chosen.margins), "question": rows[0].question}
         fields |= {"resamples": options.resamples, "seed": options.seed}
         fields |= {"comparisons": [asdict(row) for row in rows], "macro_average": [asdict(row) for row in rows.macro]}
-        fields |= {"by": options.by, "interactions": [asdict(row) for row in rows.interactions]} if options.by else {}
+        fields |= (
+            {"by": options.sliced_by, "interactions": [asdict(row) for row in rows.interactions]}
+            if options.sliced_by
+            else {}
+        )
         print_json(**fields, rankings=[asdict(each) for each in ranking])
     else:
         from harness.report.terminal.comparisons import print_comparisons

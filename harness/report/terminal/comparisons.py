@@ -204,7 +204,8 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     ]
     said = [f"{first.system} is {' and '.join(parts)}"] if parts else []
     said += _within_margins(first, by_verdict)
-    said += [f"too few to tell: {row.note}" for row in by_verdict.get("too few to tell", [])[:1]]
+    too_few = by_verdict.get("too few to tell", [])[:1]  # the others say the same
+    said += [f"too few to tell {row.system} from {row.baseline} ({row.note})" for row in too_few]
     unclear = by_verdict.get("not distinguishable", [])
     if not unclear:
         return f"{'; '.join(said)}."

@@ -71,9 +71,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     out.print(Text.assemble((in_line(run.name), "bold"), f"  {_count(run)}{failed}{units}"))
     if scores:
         show(out, *_scores(run))
-        for name, score in run.scores.items():
-            if score.headline and score.low is not None and score.note:
-                labelled(out, "note", f"{name}: {score.note}")
+        for note, names in _notes(run).items():
+            labelled(out, "note", f"{', '.join(names)}: {note}")
     for _by, parts in groupby(run.slices, key=lambda part: part.by):
         slices = list(parts)
         show(out, *slice_tables(slices))
@@ -93,6 +92,15 @@ def print_run(run: RunResult, scores: bool = True) -> None:
         where = logged.get("where") or logged["run_id"]
         labelled(out, "MLflow run", linked(where, where) if where.startswith("http") else Text(in_line(where)))
     out.print()
+
+
+def _notes(run: RunResult) -> dict[str, list[str]]:
+    """What is to be known of intervals, with the headline scores that it is said of."""
+    notes: dict[str, list[str]] = {}
+    for name, score in run.scores.items():
+        if score.headline and score.low is not None and score.note:
+            notes.setdefault(score.note, []).append(name)
+    return notes
 
 
 def _scores(run: RunResult) -> tuple[Columns, Columns]:
