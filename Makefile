@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo demo-checkpoints test test-all check bench coverage fuzz notebooks pictures docs clean
+.PHONY: setup demo demo-rag demo-checkpoints test test-all check bench coverage fuzz notebooks pictures docs clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -19,6 +19,14 @@ demo: .venv/demo.stamp
 	@echo "Run folders: runs/demo/ (scores.json, examples.parquet, statistics.parquet, config.yaml, manifest.json)"
 	@echo "MLflow's pages on them: $(BIN)/harness ui"
 	@echo "A page of them to send: $(BIN)/harness report embedded-lead embedded-lexrank embedded-smollm2 -o report.html"
+
+# Two retrievers on the embedded questions, the same language model: which part moved?
+demo-rag: .venv/demo.stamp
+	@$(BIN)/harness run experiment=rag
+	@echo
+	@$(BIN)/harness compare questions-titles questions-bm25
+	@echo
+	@echo "What each retrieved, and which words of an answer it supports: $(BIN)/harness report questions-titles questions-bm25 -o report.html"
 
 # A small model learns to write dates in words (minutes), then its five checkpoints are evaluated.
 demo-checkpoints: .venv/demo.stamp

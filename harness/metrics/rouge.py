@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from harness.inputs.files import digest
+from harness.inputs.stems import LANGUAGES, stemmer
 from harness.metrics import columns, rouge155
 from harness.metrics.alphabets import warn_of_lost_words
 from harness.metrics.columns import Chunk, Integers, Tokens
 from harness.metrics.means import harmonic, means
-from harness.metrics.snowball import LANGUAGES, stemmed, stemmer
+from harness.metrics.snowball import stemmed
 from harness.metrics.tokenizers import Tokenizer, ascii_words, lowered, tokenizer, unicode_words
 from harness.types import Array, Batch, HarnessError, Metric, Texts, check_choice, check_least, titled
 

@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metrics.snowball import stemmer
+from harness.inputs.stems import stemmer
 from harness.metrics.tokenizers import word_splitter
 from harness.types import Advance, Array, HarnessError, nothing
 

@@ -132,6 +132,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             note=None if differing[j] or not np.isfinite(difference) else NOTHING_DIFFERS,
             margin=options.margin_of(metric.score_names[i]),
             degrees=degrees_of(gains, pair.n),
+            stage=metric.stage,
         )
         if spreads is not None:
             row = replace(row, **against_seeds(spreads[j], difference, metric.higher_is_better, options))

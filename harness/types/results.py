@@ -133,6 +133,8 @@ class Comparison:
     """Where the question is of seeds, the variance of the difference by its sources: `harness.stats.seeds.Spread`."""
     needed_seeds: int | None = None
     """Where it is, the seeds of each system that would detect the difference seen on these units."""
+    stage: str | None = None
+    """`retrieval`, `faithfulness` or `answer`: which part of a system that retrieves and answers the score is of."""
 
 
 @dataclass(frozen=True, slots=True)

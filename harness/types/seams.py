@@ -267,6 +267,14 @@ class Metric(ABC):
     advance: Advance = staticmethod(nothing)
     """Set by the runner: a slow metric calls it with the number of examples just done, for the progress bar."""
 
+    @property
+    def stage(self) -> str | None:
+        """Which part of a system that retrieves and answers its scores are of, by what it reads: `retrieval` of
+        contexts without outputs, `faithfulness` of both, `answer` of outputs without contexts; None of neither."""
+        if "contexts" in self.reads:
+            return "faithfulness" if "outputs" in self.reads else "retrieval"
+        return "answer" if "outputs" in self.reads else None
+
     def fit(self, references: Sequence[Sequence[str]]) -> Metric:
         """The metric for the data set that has these references.
 

@@ -17,9 +17,9 @@ from nltk.stem.snowball import SnowballStemmer
 from rouge_score.rouge_scorer import RougeScorer
 
 from harness.datasets.embedded import EmbeddedDataset
+from harness.inputs.stems import LANGUAGES, stemmer
 from harness.metrics.rouge import Rouge
 from harness.metrics.rouge155 import Rules, scores
-from harness.metrics.snowball import LANGUAGES, stemmer
 from harness.metrics.tokenizers import tokenizer, unicode_words, word_splitter
 from harness.systems.lead import Lead
 from harness.types import Batch, HarnessError
@@ -226,7 +226,7 @@ def test_every_language_needs_no_data(language: str) -> None:
 
 
 def test_stems_come_without_the_rest_of_nltk() -> None:
-    code = "import sys; from harness.metrics.snowball import stemmer; print(stemmer('french')('étaient'), 'nltk' in sys.modules)"
+    code = "import sys; from harness.inputs.stems import stemmer; print(stemmer('french')('étaient'), 'nltk' in sys.modules)"
     called = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert called.stdout.split() == [SnowballStemmer("french").stem("étaient"), "False"]
 

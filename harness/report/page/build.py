@@ -22,8 +22,8 @@ from harness.report.page.packed import clean, packed
 FOLDER = Path(__file__).parent
 STYLES = ("base", "page", "examples")
 SCRIPTS = (
-    "text", "diff", "data", "state", "query", "controls", "list", "marks", "alignment", "detail", "charts", "tables",
-    "theme", "keys", "main",
+    "text", "diff", "data", "state", "query", "controls", "list", "marks", "alignment", "contexts", "detail", "charts",
+    "tables", "theme", "keys", "main",
 )  # fmt: skip
 """In the order in which they are joined: what a script uses at once stands before it."""
 

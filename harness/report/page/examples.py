@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import arrow
 from harness.report.numbers import digits_of
+from harness.report.page import passages
 from harness.report.page.packed import packed_floats, packed_json
 from harness.report.page.scores import lower_is_better, score_names
 from harness.types import Array, Group, Study
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.intp]
 
-OWN = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish")
+OWN = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish", *passages.COLUMNS)
 """Columns of examples.parquet that are neither metadata nor scores."""
 
 
@@ -55,6 +56,7 @@ def blocks(
             for name in names
         ],
         "fields": fields,
+        "contextual": any("contexts" in run.table.column_names for run in group.runs),
         "pair": opening.pair,
         "score": opening.score,
     }
@@ -73,7 +75,9 @@ def blocks(
     for r, run in enumerate(group.runs):
         answers = run.table.select(["output", "error"]).take(places).to_pydict()
         errors = {str(i): error for i, error in enumerate(answers["error"]) if error is not None}
-        data[f"outputs-{place}-{r}"] = packed_json({"output": answers["output"], "error": errors})
+        contexts = passages.retrieved(run.table, places)
+        more = {} if contexts is None else {"contexts": contexts}
+        data[f"outputs-{place}-{r}"] = packed_json({"output": answers["output"], "error": errors, **more})
     data[f"scores-{place}"] = packed_floats([column[kept] for name in names for column in columns(group, name)])
     return info, data
 
@@ -91,7 +95,8 @@ def _scores(table: pa.Table, name: str) -> Array:
 
 def _fields(table: pa.Table, scores: Sequence[str], by: Sequence[str]) -> list[str]:
     """Metadata fields, those asked for first."""
-    fields = [column for column in table.column_names if column not in OWN and column not in scores]
+    own = {*OWN, *scores, *(f"{score}.each" for score in scores)}  # the last: numbers of each context
+    fields = [column for column in table.column_names if column not in own]
     return [*(field for field in by if field in fields), *(field for field in fields if field not in by)]
 
 

@@ -19,6 +19,8 @@ from harness.types import Comparison, Comparisons
 
 LETTERS = 12
 """Characters of a label of letters that are still read."""
+STAGES = ("retrieval", "faithfulness", "answer")
+"""Parts of a system that retrieves and answers."""
 MANY = 10
 """More pairs than this are shown as a ranking only."""
 
@@ -93,6 +95,8 @@ def _print_pairs(out: Console, rows: Sequence[Comparison], options: Settings) ->
         out.print(Text(f"\n{in_line(system)} against {in_line(baseline)}", "bold"))
         show(out, *_pair_layouts(by_score, options))
         out.print(in_line(sentence(by_score, options.alternative)))
+        if said := stages(by_score):
+            out.print(in_line(said))
 
 
 def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Columns, Columns]:
@@ -214,6 +218,29 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
         return f"{first.system} {apart if one_sided else tied}{more}; {limits}."
     rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
     return f"{'; '.join(said)}; {rest} on the rest ({limits})."
+
+
+def stages(rows: Sequence[Comparison]) -> str | None:
+    """Which part of a system that retrieves and answers moved, by the verdicts; None where no score is of contexts.
+
+    `Which part moved: retrieval is better (mrr); faithfulness is worse (faithfulness); the answer is not shown to have
+    moved.`
+    """
+    by_stage = {stage: [row for row in rows if row.stage == stage] for stage in STAGES}
+    if not (by_stage["retrieval"] or by_stage["faithfulness"]):
+        return None
+    said, still = [], []
+    for stage, of_it in by_stage.items():
+        name = f"the {stage}" if stage == "answer" else stage
+        ways = [(way, [row.score for row in of_it if row.verdict == way]) for way in ("better", "worse")]
+        moved = [f"{way} ({listed(scores)})" for way, scores in ways if scores]
+        if moved:
+            said.append(f"{name} is {' and '.join(moved)}")
+        elif of_it:
+            still.append(name)
+    if still:
+        said.append(f"{listed(still)} {'is' if len(still) == 1 else 'are'} not shown to have moved")
+    return f"Which part moved: {'; '.join(said)}."
 
 
 def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Comparison]]) -> list[str]:

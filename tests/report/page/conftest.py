@@ -160,3 +160,21 @@ def opened(browser: Any, path: Path, address: str = "", **options: Any) -> Opene
     )
     page.goto(path.resolve().as_uri() + address)
     return report.ready()
+
+
+def two_retrievers() -> list[RunResult]:
+    """Two systems that retrieved other passages for the same two questions, of which ids were judged."""
+    ferry = {"id": "ferry", "text": "The crossing takes twenty-five minutes in calm water.", "score": 3.2}
+    fares = {"id": "fares", "text": "A return ticket costs six pounds; tickets are sold on board.", "score": 1.4}
+    keepers = {"id": "keepers", "text": "Three keepers lived in the lighthouse.", "score": 2.0}
+    answers = {
+        "bm25": (["The crossing takes twenty-five minutes, tickets cost six pounds.", "Three keepers."], [[fares, ferry], [keepers]]),
+        "titles": (["Six pounds.", "I do not know."], [[fares], []]),
+    }  # fmt: skip
+    return [
+        harness.evaluate(
+            outputs, ["Twenty-five minutes.", "Three keepers."], ["rouge"], name=name, resamples=50, contexts=contexts,
+            sources=["How long is the crossing?", "How many keepers?"], relevant=[["ferry"], {"keepers": 1, "ferry": 0}],
+        )
+        for name, (outputs, contexts) in answers.items()
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 
 from harness import write_report
 from harness.types import Alignment, Batch, Metric
-from tests.report.page.conftest import Opened, made, opened, three_runs
+from tests.report.page.conftest import Opened, made, opened, three_runs, two_retrievers
 
 
 @pytest.fixture(scope="module")
@@ -466,3 +466,34 @@ def test_weight_that_is_moved_is_drawn_from_several_words_to_one(browser: Any, t
     assert report.page.locator(".moves").count() == 2
     report.check()
     report.page.context.close()
+
+
+def test_contexts_stand_below_each_output_and_colour_its_words(browser: Any, tmp_path: Path) -> None:
+    path = write_report(two_retrievers(), tmp_path / "rag.html", resamples=50)
+    report = opened(browser, path, "#example=1&mark=contexts")
+    card = report.page.locator(".card").first
+    assert card.locator(".contexts .about").all_inner_texts() == ["1 fares 1.40 not relevant", "2 ferry 3.20 relevant"]
+    spans = card.locator(".text").first.locator("span.m")
+    shown = [(span.inner_text(), span.get_attribute("title")) for span in spans.all()]
+    assert shown == [
+        ("The crossing takes twenty", "context 2"), ("five minutes", "context 2"), ("tickets", "context 1"),
+        ("six pounds", "context 1"),
+    ]  # fmt: skip
+    number = card.locator(".contexts .number-of").nth(1)
+    colour = "element => getComputedStyle(element).backgroundColor"
+    assert number.evaluate(colour) == spans.first.evaluate(colour) != spans.last.evaluate(colour)
+    assert "of the one that shares most words" in report.text(".toolbar .legend")
+    report.page.keyboard.press("k")  # the bigger win
+    assert report.text(".card:nth-of-type(2) .contexts") == "No contexts"
+    assert report.page.locator(".facts dt").count() == 0  # contexts and judgements are no metadata
+    report.page.locator(".marking button", has_text="plain").click()
+    assert report.page.locator(".card .m.c1").count() == 0
+    report.check()
+    report.page.context.close()
+
+
+def test_without_contexts_there_is_no_such_view(page: Opened) -> None:
+    assert "contexts" not in page.page.locator(".marking button").all_inner_texts()
+    assert page.page.locator(".contexts").count() == 0
+    page.page.keyboard.press("6")
+    assert page.page.locator(".marking [aria-pressed=true]").inner_text() == "n-grams"

@@ -25,7 +25,7 @@ from harness.report.page.scores import average, tables
 from harness.stats.options import ComparisonOptions
 from harness.testing import CannedMetric
 from harness.types import Alignment, Comparison, Comparisons, HarnessError, Study
-from tests.report.page.conftest import again, made, three_runs
+from tests.report.page.conftest import again, made, three_runs, two_retrievers
 
 
 def study(runs: Any, baseline: Any = None, **options: Any) -> Study:
@@ -271,3 +271,19 @@ def test_what_cannot_be_is_said(
         write_report(runs, **{"path": "report.html", "resamples": 50, **options})
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_contexts_come_with_what_was_judged_of_them() -> None:
+    page = page_of(study(two_retrievers(), resamples=50))
+    (group,) = block(page, "index")["groups"]
+    assert group["contextual"] and group["fields"] == []
+    first, second = block(page, "outputs-0-0")["contexts"]
+    assert [(id_, score, relevant) for id_, _, score, relevant in first] == [
+        ("fares", 1.4, False),
+        ("ferry", 3.2, True),
+    ]
+    assert second == [["keepers", "Three keepers lived in the lighthouse.", 2.0, True]]
+    assert block(page, "outputs-0-1")["contexts"][1] == []
+    plain = page_of(study(three_runs(12), resamples=50))
+    assert not block(plain, "index")["groups"][0]["contextual"]
+    assert "contexts" not in block(plain, "outputs-0-0")

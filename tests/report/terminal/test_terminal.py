@@ -7,12 +7,13 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import harness
-from harness.report.terminal.comparisons import print_best, print_comparisons, sentence
+from harness.report.terminal.comparisons import print_best, print_comparisons, sentence, stages
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
 from harness.report.terminal.summary import print_run, print_summary
@@ -20,6 +21,7 @@ from harness.stats.options import ComparisonOptions
 from harness.types import Comparison, Comparisons
 from tests.conftest import BAD, GOOD, ROWS
 
+ROUGE = "harness.metrics.rouge.Rouge"
 REFERENCES = [row["references"] for row in ROWS]
 
 
@@ -65,6 +67,40 @@ def test_sentences() -> None:
     )
     few = [row(score, "too few to tell", note="4 examples: no p below 0.12 is possible") for score in ("bleu", "ter")]
     assert sentence(few) == "too few to tell b from a (4 examples: no p below 0.12 is possible)."
+
+
+def test_which_part_of_a_rag_system_moved() -> None:
+    improved = [row("ndcg_10", "better", stage="retrieval"), row("mrr", "better", stage="retrieval")]
+    kept_less = [row("faithfulness", "worse", stage="faithfulness")]
+    same = [row("rouge1", "not distinguishable", stage="answer"), row("bleu", "too few to tell", stage="answer")]
+    assert stages([*improved, *kept_less, *same]) == (
+        "Which part moved: retrieval is better (ndcg_10 and mrr); faithfulness is worse (faithfulness); "
+        "the answer is not shown to have moved."
+    )
+    mixed = [row("ndcg_10", "worse", stage="retrieval"), improved[1], row("rouge1", "better", stage="answer")]
+    assert stages(mixed) == (
+        "Which part moved: retrieval is better (mrr) and worse (ndcg_10); the answer is better (rouge1)."
+    )
+    still = [replace(each, verdict="not distinguishable") for each in (*improved, *kept_less)]
+    assert stages(still) == "Which part moved: retrieval and faithfulness are not shown to have moved."
+    assert stages(same) is None  # no score of contexts: not such a system
+
+
+def test_the_part_of_a_score_is_told_by_what_it_reads() -> None:
+    passages = [["rain falls", "the cat sat"]] * 4
+    metrics = [
+        "rouge",
+        {"support": {"_target_": ROUGE, "types": ["rouge1"], "view": {"of": "output", "against": "contexts"}}},
+        {"aim": {"_target_": ROUGE, "types": ["rouge1"], "view": {"of": "contexts", "against": "source"}}},
+    ]
+    runs = [
+        harness.evaluate(outputs, REFERENCES, metrics, name=name, resamples=0, contexts=passages, sources=["a cat"] * 4)
+        for outputs, name in ((BAD, "bad"), (GOOD, "good"))
+    ]
+    stage_of = {each.score: each.stage for each in harness.compare(runs, resamples=100)}
+    assert stage_of["rouge1"] == "answer"
+    assert stage_of["support"] == "faithfulness"
+    assert stage_of["aim"] == "retrieval"
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,11 +40,13 @@ class Group {
     this.references = texts.references;
     this.outputs = [];
     this.errors = [];
+    this.contexts = [];
     for (let run = 0; run < this.runs.length; run++) {
       await breath();
-      const { output, error } = await unpackedJson(`outputs-${this.place}-${run}`);
+      const { output, error, contexts } = await unpackedJson(`outputs-${this.place}-${run}`);
       this.outputs.push(output);
       this.errors.push(error);
+      this.contexts.push(contexts);
     }
     if (this.repeats) {
       const first = new Map();

@@ -6,6 +6,7 @@ const VIEW_NAMES = {
   other: ["A vs B", "Underlined: words that the other output does not have; those of other systems are compared with A."],
   alignment: ["alignment", ""],
   plain: ["plain", ""],
+  contexts: ["contexts", "Coloured: words of the context with that colour; of several that have a word, of the one that shares most words with the output."],
 };
 let against = { row: null, reference: 0 };
 
@@ -68,7 +69,7 @@ function facts(row) {
 function toolbar() {
   const made = element("div", { class: "marking", role: "group", "aria-label": "How outputs are marked" });
   VIEWS.forEach((view, i) => {
-    if (view === "other" && state.a === state.b) return;
+    if (view === "other" && state.a === state.b || view === "contexts" && !group().contextual) return;
     const button = element("button", { type: "button", "aria-pressed": String(view === state.v), title: `Key ${i + 1}` }, VIEW_NAMES[view][0]);
     button.addEventListener("click", () => mark(view));
     made.append(button);
@@ -147,6 +148,7 @@ function card(run, row) {
   made.append(scoresOf(run, row));
   if (output.trim() === "") made.append(element("p", { class: "hint" }, output === "" ? "(empty)" : "(white space only)"));
   else made.append(outputText(run, row, output));
+  made.append(contextsOf(run, row) ?? "");
   return made;
 }
 
@@ -179,6 +181,7 @@ function outputText(run, row, output) {
       made.append(element("p", { class: "hint" }, unalignedReason() || "The page holds alignments of the biggest wins and losses only, and this example is not among them."));
       return made;
     }
+    case "contexts": return textBlock(output, (text) => supportSpans(text, of.contexts[run]?.[row] ?? []));
     default: return textBlock(output, null);
   }
 }

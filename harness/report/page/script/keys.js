@@ -36,7 +36,7 @@ function onKey(event) {
       Home: () => move(-Infinity), End: () => move(Infinity),
       Enter: () => { if (state.row === null) move(1); openDetail(); byId("detail").focus({ preventScroll: true }); },
     } : {}),
-    ...Object.fromEntries(VIEWS.map((view, i) => [String(i + 1), () => { if (state.row !== null) mark(view); }])),
+    ...Object.fromEntries(VIEWS.map((view, i) => [String(i + 1), () => { if (state.row !== null && (view !== "contexts" || group().contextual)) mark(view); }])),
   }[key];
   if (!act || inSelect) return;
   event.preventDefault();

@@ -1,6 +1,6 @@
 // What is looked at, and its address: everything in it can be sent to a colleague as a link.
 
-const VIEWS = ["ngrams", "reference", "other", "alignment", "plain"];
+const VIEWS = ["ngrams", "reference", "other", "alignment", "plain", "contexts"];
 const state = { d: 0, s: null, a: 0, b: 0, sort: "wins", up: false, q: "", f: [], from: "", to: "", row: null, v: "ngrams", m: 0 };
 let groups = [];
 const group = () => groups[state.d];
