@@ -10,7 +10,7 @@ items are a random sample of all; a good one narrows the interval as more judgem
 >>> metric = np.array([10.0, 20.0, 30.0, 50.0, 40.0, 40.0])
 >>> made = powered(Labelled(human, metric, np.arange(6)), 0.95)
 >>> round(made.plain, 3), round(made.estimate, 3)
-(2.75, 3.239)
+(2.75, 3.311)
 """
 
 from __future__ import annotations

@@ -205,6 +205,7 @@ NAMING = {
     "PythonMetric": {"function", "columns", "score"},
     "CommandMetric": {"command"},
     "Rouge": {"stopwords"},
+    "Diversity": {"bertscore"},
 }
 """Options that name code, files or models, or go with them."""
 

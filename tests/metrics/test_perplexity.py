@@ -513,7 +513,7 @@ def test_given_source_and_contexts(folders: dict[str, Path], model: str, start: 
     outputs, sources = ["a mat", "it rains", "a"], ["the cat sat on", "is it raining", None]
     contexts = Contexts.of([["cats sit", {"id": "7", "text": "on mats"}], [], ["b"]])
     metric = Perplexity(str(folders[model]), given=["contexts", "sources"], device="cpu")
-    rows = metric.statistics(Batch(outputs, [], sources, {"contexts": contexts}))
+    rows = metric.statistics(Batch(outputs, [], sources, passages={"contexts": contexts}))
     before = ["cats sit\n\non mats\n\nthe cat sat on\n\n", "is it raining\n\n", "b\n\n"]
     alone = Perplexity(str(folders[model]), device="cpu").statistics(Batch(outputs, []))
     for i, text in enumerate(outputs):
@@ -547,7 +547,7 @@ def test_more_than_a_window_stands_before(
 
 def test_nothing_stands_before(folders: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
     metric = Perplexity(str(folders["gpt2"]), given=["sources", "contexts"], device="cpu")
-    rows = metric.statistics(Batch(["a mat", "a cat"], [], [None, "the"], {"contexts": Contexts.of([None, None])}))
+    rows = metric.statistics(Batch(["a mat", "a cat"], [], [None, "the"], passages={"contexts": Contexts.of([None, None])}))
     assert np.isnan(rows).all(axis=1).tolist() == [True, False]
     assert "1 of 2 examples have no sources and no contexts to stand before the output" in caplog.text
 

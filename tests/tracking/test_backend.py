@@ -52,5 +52,8 @@ def test_damaged_tables_are_made_again(tmp_path: Path, kept: Path) -> None:
     (file,) = kept.iterdir()
     whole = file.read_bytes()
     file.write_bytes(whole[:5000])
-    assert made(tmp_path / "second") == first
+    second = made(tmp_path / "second")
+    for store in (first, second):  # MLflow writes the parts of a table's definition in no fixed order
+        store["schema"] = [(kind, name) for kind, name, _ in store["schema"]]
+    assert second == first
     assert len(file.read_bytes()) == len(whole)
