@@ -547,7 +547,9 @@ def test_more_than_a_window_stands_before(
 
 def test_nothing_stands_before(folders: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
     metric = Perplexity(str(folders["gpt2"]), given=["sources", "contexts"], device="cpu")
-    rows = metric.statistics(Batch(["a mat", "a cat"], [], [None, "the"], passages={"contexts": Contexts.of([None, None])}))
+    rows = metric.statistics(
+        Batch(["a mat", "a cat"], [], [None, "the"], passages={"contexts": Contexts.of([None, None])})
+    )
     assert np.isnan(rows).all(axis=1).tolist() == [True, False]
     assert "1 of 2 examples have no sources and no contexts to stand before the output" in caplog.text
 
