@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.datasets.embedded import EmbeddedDataset
+from harness.datasets.passage_questions import Questions
 from harness.inputs import files, plugins
 from harness.systems.bm25 import Bm25, words_of
 from harness.systems.huggingface import HuggingFace
@@ -131,7 +131,7 @@ def test_a_corpus_that_is_wrong(tmp_path: Path) -> None:
 def test_the_embedded_questions_are_about_the_embedded_passages() -> None:
     system = Bm25("m", stem="language")
     passages = {str(row["_id"]): row for _, row in files.read_rows(system.corpus, "")}
-    questions = list(EmbeddedDataset(None, "questions").examples())
+    questions = list(Questions().examples())
     assert (len(passages), len(questions)) == (40, 24)
     assert Counter(q.metadata["language"] for q in questions) == {"english": 12, "portuguese": 12}
     for question in questions:
