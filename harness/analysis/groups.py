@@ -229,7 +229,8 @@ def _by_value(item: tuple[Any, RunResult]) -> tuple[bool, Any]:
 
 def _own(runs: Sequence[RunResult]) -> str | None:
     """What all of the runs say that they are grouped by."""
-    chosen = {run.manifest.get("config", {}).get("group_by") for run in runs}
+    named = (run.manifest.get("config", {}).get("group_by") for run in runs)
+    chosen = {name if isinstance(name, str) else None for name in named}  # a damaged folder may hold anything
     only = next(iter(chosen)) if len(chosen) == 1 else None
     return only if isinstance(only, str) else None
 
