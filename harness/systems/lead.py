@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from harness.inputs.files import digest
 from harness.systems.sentences import sentences as split
-from harness.types import Example, Output, System
+from harness.types import Example, Output, System, check_least
 
 VERSION = 1
 
@@ -19,6 +19,7 @@ class Lead(System):
     name = "lead"
 
     def __init__(self, sentences: int = 3) -> None:
+        check_least("system.sentences", sentences)
         self.sentences = sentences
 
     def key(self) -> str:

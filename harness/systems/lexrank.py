@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from harness.inputs.files import digest
 from harness.systems.sentences import sentences as split
-from harness.types import Example, HarnessError, Output, System
+from harness.types import Example, HarnessError, Output, System, check_least
 
 VERSION = 1
 _WORD = re.compile(r"\w+")
@@ -34,6 +34,7 @@ class LexRank(System):
     def __init__(self, sentences: int = 2, threshold: float = 0.02) -> None:
         """`threshold`: sentences more similar than this are neighbours. sumy's own 0.1 leaves the few sentences of a
         short text without any, so that the first one always wins."""
+        check_least("system.sentences", sentences)
         self.sentences, self.threshold = sentences, threshold
         try:
             self.sumy = version("sumy")

@@ -51,7 +51,7 @@ def test_a_multirun_with_a_failure(files: Path, cli: Cli) -> None:
     assert [(failure["cell"], failure["error"].split(";")[0]) for failure in answer["failures"]] == [
         (1, "nowhere.jsonl does not exist")
     ]
-    assert "1 of 3 runs failed" in called.err
+    assert "1 of 3 cells failed" in called.err
 
 
 def test_a_multirun_is_the_same_one_with_and_without(files: Path, cli: Cli) -> None:

@@ -39,3 +39,11 @@ def test_a_list_of_values_needs_multirun_all_the_same(files: Path, cli: Cli, com
     swept = cli("run", *PREDICT, "system.path=good.jsonl", "metrics=[bleu]", "stats.seed=1,2", "--multirun")
     assert swept.code == 0, swept.err
     assert len(list(Path("runs").glob("*/dev-*"))) == 2
+
+
+def test_a_cell_is_composed_once(files: Path, cli: Cli, compositions: list[list[str]]) -> None:
+    called = cli("run", *PREDICT, "system.path=good.jsonl,bad.jsonl", "metrics=[bleu]", "--multirun")
+    assert called.code == 0, called.err
+    cells = [words for words in compositions if "system.path=good.jsonl" in words]
+    assert len(cells) == 1
+    assert len(compositions) == 4  # which mode, the multirun, two cells

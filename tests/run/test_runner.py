@@ -277,8 +277,10 @@ def test_a_changed_metric_of_the_users_own_is_scored_again(
 def test_failed_cells_do_not_hide_the_others(files: Path, cli: Cli) -> None:
     called = cli("run", *PREDICT, "--multirun", "system.path=good.jsonl,nowhere.jsonl,bad.jsonl")
     assert called.code == 1
-    assert called.err.splitlines()[0].startswith("harness: nowhere.jsonl does not exist")
-    assert called.err.splitlines()[-1] == "harness: 1 of 3 runs failed, see above"
+    assert called.err.splitlines()[0].startswith(
+        "harness: cell 1 (path=nowhere.jsonl) failed: nowhere.jsonl does not exist"
+    )
+    assert "harness: 1 of 3 cells failed:\n  1 path=nowhere.jsonl: nowhere.jsonl does not exist" in called.err
     assert "good " in called.out
     assert "harness compare runs/harness/dev-good" in called.out
     assert not Path("runs/.multirun").exists()

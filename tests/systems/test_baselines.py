@@ -41,6 +41,12 @@ def test_copy() -> None:
         Copy("third").seen(batch[0])
 
 
+@pytest.mark.parametrize("system", ["lead", "lexrank"])
+def test_no_sentence_is_no_summary(system: str, files: Path, cli: Cli) -> None:
+    called = cli("run", f"system={system}", "system.sentences=0", "metrics=bleu", "tracking=none", "limit=2")
+    assert (called.code, called.err) == (1, "harness: system.sentences=0; expected at least 1\n")
+
+
 def test_a_second_translator_is_compared_with_a_system(files: Path, cli: Cli) -> None:
     """The fair comparison with people: both against the same references."""
     rows = [{"id": r["id"], "source": r["source"], "r0": r["references"][0], "r1": r["references"][1]} for r in ROWS]

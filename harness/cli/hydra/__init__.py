@@ -3,11 +3,16 @@
 application.py  `harness run`: Hydra composes, a cell at a time is run
 composing.py    the job that a composed config describes, after all checks
 checking.py     what no key of a config can be
-multirun.py     around a multirun: what its cells share, and what ends it
+multirun.py    around a multirun: what its cells share, and what ends it
+gathering.py   a multirun while it goes on: its cells, told as they end, and the end
+launching.py   around any launcher: a lost cell ends no other
+marks.py       what cells leave for the process that launched them
+sealed.py      jobs of submitit without secrets on disk
 ending.py       what ends a command: JSON, or what to type next
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone
+versions.py     what is said differently to Hydra 1.3 and to 1.4
 loading_once.py Hydra's loader of configs, which composes one once
 calling.py      the command as it was typed
 secrets.py      kept out of logs, tracebacks, the files that Hydra writes and the configs that it shows

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
 import hydra
 import hydra._internal.utils as hydra_utils
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from harness import masking
 from harness.cli import output
-from harness.cli.hydra import calling, ending, explaining, loading_once
+from harness.cli.hydra import calling, ending, explaining, launching, loading_once
 from harness.cli.hydra.composing import check, jobs
+from harness.cli.hydra.launching import Watched
+from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.versions import main_options, put
 from harness.cli.starting import started
+from harness.inputs.visible import visible
 from harness.run import config as core
 from harness.store.records import record
-from harness.types import HarnessError, RunResult
+from harness.types import HarnessError, RunRecord, RunResult
 from harness.types.settings import Config
 
 
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
     calling.begin(["run", *arguments])
-    ConfigStore.instance().store(name="core", node=Config)
+    put("core", Config)
     loading_once.install()
+    launching.install(lambda launcher: Watched(launcher, Sweep.current))
     hydra_utils.run_and_report = lambda func: explaining.report(func, arguments)
     flagged = [FLAGS.get(argument, argument) for argument in arguments]
     sys.argv = ["harness run", *_flags_first(flagged)]
-    main = hydra.main(config_path=str(core.conf_dir()), config_name="config", version_base="1.3")(_task)
+    main = hydra.main(config_path=str(core.conf_dir()), config_name="config", **main_options())(_task)
     try:
         with _without_secrets(any(word in SHOWING for word in flagged)):
             explaining.report(main, arguments)
@@ -76,78 +80,97 @@ def _flags_first(arguments: list[str]) -> list[str]:
     return flags + overrides
 
 
-def _task(composed: DictConfig) -> str | None:
-    """One cell of a run or multirun; returns its run folder."""
-    from harness.report.terminal.learning_curve import print_curve
-    from harness.report.terminal.progress import bars
-    from harness.report.terminal.summary import print_run
-    from harness.run.runner import run as run_job
-
+def _task(composed: DictConfig) -> Any:
+    """One cell of a run or multirun; what it returns is what a sweeper gets."""
+    if not calling.program:  # a process of a launcher
+        calling.begin([])
     started()
     hydra_config = HydraConfig.get()
-    many = hydra_config.mode == RunMode.MULTIRUN
+    if hydra_config.mode != RunMode.MULTIRUN:
+        return _alone(composed)
+    marks, number, since = Marks(hydra_config.sweep.dir), hydra_config.job.num, time.monotonic()
+    marks.begin(number)
+    ended = _cell(composed, number)
+    marks.end(replace(ended, seconds=round(time.monotonic() - since, 3)))
+    if Sweep.current is not None:  # it runs in the process that was called
+        Sweep.current.show()
+    return ended.value
+
+
+def _alone(composed: DictConfig) -> None:
+    """A run that is the whole command."""
+    from harness.report.terminal.learning_curve import print_curve
+    from harness.report.terminal.summary import print_run
+
+    finished: list[RunResult] = []
+
+    def show(result: RunResult, several: bool) -> None:
+        finished.append(result)
+        if not composed.json:
+            print_run(result, scores=not several)
+
     try:
         check(composed)
+        if composed.dry_run:
+            ending.print_estimates(_estimates(composed, many=False), {}, composed.json)
+            return
+        _run(composed, False, show)
     except HarnessError as error:
-        _cell_failed(error, hydra_config)
-        return None
-    if composed.dry_run:
-        _dry_run(composed, many)
-        return None
-    results: list[RunResult] = []
-    try:
-        with output.reserved(composed.json):
-            for job in jobs(composed, many):
-                results.append(run_job(job, bars(composed.progress)))
-                if not composed.json:
-                    print_run(results[-1], scores=not (many or job.many))
-    except HarnessError as error:
-        _cell_failed(error, hydra_config, results if composed.json else None)
-        return None
-    if results[0].manifest["system"]["series"] and not composed.json:
-        print_curve(results)
-    folders = [result.path for result in results if result.path]
-    if not many:  # else they are shown together at the end
-        finished = [record(folder) for folder in folders]
-        (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(finished)
-    return str(folders[-1])
-
-
-def _cell_failed(error: HarnessError, hydra_config: Any, finished: list[RunResult] | None = None) -> None:
-    """Says why; alone the cell ends the command, of several the others go on, maybe on other machines.
-
-    `finished`: what it finished before that, where the answer is to be JSON.
-    """
-    if os.environ.get("HYDRA_FULL_ERROR") == "1":
-        raise error
-    message = output.complain(error)
-    if hydra_config.mode != RunMode.MULTIRUN:
-        if finished is not None:
-            done = [record(result.path) for result in finished if result.path]
-            ending.print_runs_as_json(done, {0: message})
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        message = output.complain(error)
+        if composed.json is True:
+            ending.print_runs_as_json(_records(finished), {0: message})
         sys.exit(1)
-    # raising would make Hydra print the overrides, secrets and all
-    sweep = Path(hydra_config.sweep.dir)
-    sweep.mkdir(parents=True, exist_ok=True)
-    (sweep / f"{hydra_config.job.num}.failed").write_text(message)
+    if finished[0].manifest["system"]["series"] and not composed.json:
+        print_curve(finished)
+    (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(_records(finished))
 
 
-def _dry_run(composed: DictConfig, many: bool) -> None:
-    """Says what a cell would do; those of a multirun are shown together at its end."""
-    from dataclasses import asdict
+def _cell(composed: DictConfig, number: int) -> Ended:
+    """A cell of a multirun: whatever goes wrong in it, the others go on, maybe on other machines."""
+    finished: list[RunResult] = []
+    try:
+        check(composed)
+        if composed.dry_run:
+            return Ended(number, estimates=tuple(_estimates(composed, many=True)))
+        _run(composed, True, lambda result, several: finished.append(result))
+    except (Exception, SystemExit) as error:  # a function of the user's own may call exit()
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            raise
+        if not isinstance(error, HarnessError):  # nobody expected it: where it came from is worth more than a line
+            sys.excepthook(type(error), error, error.__traceback__)
+        return Ended(number, error=_reason(error), folders=_folders(finished))
+    return Ended(number, folders=_folders(finished))
 
+
+def _run(composed: DictConfig, many: bool, ended: Callable[[RunResult, bool], None]) -> None:
+    from harness.report.terminal.progress import bars
+    from harness.run.runner import run as run_job
+
+    with output.reserved(composed.json):
+        for job in jobs(composed, many):
+            ended(run_job(job, bars(composed.progress)), job.many)
+
+
+def _estimates(composed: DictConfig, many: bool) -> list[dict[str, Any]]:
+    """What a dry run expects."""
     from harness.report.terminal.progress import bars
     from harness.run.dry_run import estimate
 
-    try:
-        with output.reserved(composed.json):
-            estimates = [asdict(estimate(job, bars(composed.progress))) for job in jobs(composed, many)]
-    except HarnessError as error:
-        _cell_failed(error, HydraConfig.get(), [] if composed.json else None)
-        return
-    if many:
-        sweep = Path(HydraConfig.get().sweep.dir)
-        sweep.mkdir(parents=True, exist_ok=True)
-        (sweep / f"{HydraConfig.get().job.num}.dry").write_text(json.dumps(estimates))
-    else:
-        ending.print_estimates(estimates, {}, composed.json)
+    with output.reserved(composed.json):
+        return [asdict(estimate(job, bars(composed.progress))) for job in jobs(composed, many)]
+
+
+def _folders(results: Sequence[RunResult]) -> tuple[str, ...]:
+    return tuple(str(result.path) for result in results if result.path)
+
+
+def _records(results: Sequence[RunResult]) -> list[RunRecord]:
+    return [record(result.path) for result in results if result.path]
+
+
+def _reason(error: BaseException) -> str:
+    """In a line or two, without secrets."""
+    text = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+    return visible(masking.excerpt(text))

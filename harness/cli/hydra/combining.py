@@ -10,6 +10,7 @@ from hydra import initialize_config_dir
 
 from harness.cli.hydra import calling, explaining
 from harness.cli.hydra.rescoring import Options, Origin, scored
+from harness.cli.hydra.versions import BASE
 from harness.run import config as core
 
 
@@ -18,7 +19,7 @@ def merge(runs: Sequence[str], settings: Mapping[str, Any], tracking: str | None
     the store to log to, `none`, or None: that of the shards."""
     calling.begin(["merge", *runs])
     overrides = [] if tracking is None else ["tracking=none" if tracking == "none" else f"tracking.uri={tracking}"]
-    with initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
+    with initialize_config_dir(str(core.conf_dir()), **BASE):
         explaining.report(lambda: _merge(runs, settings, overrides, options), overrides)
 
 

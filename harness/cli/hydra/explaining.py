@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.cli.hydra.calling import command, typed
+from harness.cli.hydra.multirun import Sweep
 from harness.cli.output import complain
 from harness.cli.signals import exit_code
 from harness.inputs.nested import nodes
@@ -37,7 +38,8 @@ def report(func: Callable[[], Any], arguments: list[str]) -> Any:
     except KeyboardInterrupt as error:
         with suppress(OSError):  # the terminal may be gone
             print(file=sys.stderr)
-            complain(f"interrupted; every finished batch is kept. To go on from here:\n  {command()}")
+            how = f" ({Sweep.current.interrupted()})" if Sweep.current is not None else ""
+            complain(f"interrupted{how}; every finished batch is kept. To go on from here:\n  {command()}")
         sys.exit(exit_code(error))
     except Exception as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":

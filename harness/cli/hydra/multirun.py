@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from contextlib import suppress
-from datetime import datetime, timezone
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, read_write
 
-from harness.cli.hydra import ending
-from harness.cli.output import complain
+from harness.cli.hydra.gathering import Gathering, varied
 from harness.inputs.files import digest
-from harness.store.records import records
-from harness.types import RunRecord
 from harness.types.settings import deciding
 
 INCIDENTAL = deciding("manner")
@@ -24,62 +19,32 @@ INCIDENTAL = deciding("manner")
 
 
 class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
-    """Around a multirun: its cells share a group, and a table of the finished ones ends it."""
+    """Hydra tells it that a multirun begins."""
 
-    started: tuple[DictConfig, str] | None = None
+    current: ClassVar[Gathering | None] = None
+    """The multirun that this process was called for."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         task = config.hydra.overrides.task
+        typed: Any = OmegaConf.to_container(task)  # not resolved: `${.key}` means nothing in this list
+        names: list[str] = []
+        with suppress(HydraException):  # what cannot be parsed, the sweeper says
+            names = varied(config, typed, GlobalHydra.instance().config_loader())
         if config.group is None:
             sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
-            typed: Any = OmegaConf.to_container(task)  # not resolved: `${.key}` means nothing in this list
             words = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
             config.group = digest([words, sweep])[:8]
-            task.append(f"group='{config.group}'")
-        Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            with read_write(task):  # Hydra 1.4 locks it
+                task.append(f"group='{config.group}'")
+        Sweep.current = Gathering(config, names)
 
     @classmethod
     def end(cls) -> int:
-        """Prints the table, or all as JSON; the exit code."""
-        if cls.started is None:
-            return 0
-        config, since = cls.started
-        folder = Path(config.hydra.sweep.dir)
-        failed = {int(path.stem): path.read_text() for path in folder.glob("*.failed")}
-        if config.dry_run:
-            cells = sorted(folder.glob("*.dry"), key=lambda path: int(path.stem))
-            estimates = [estimate for path in cells for estimate in json.loads(path.read_text())]
-            ending.print_estimates(estimates, failed, config.json)
-            return 1 if failed else 0
-        runs = _runs_of(config, since)
-        if config.json:
-            ending.print_runs_as_json(runs, failed)
-        elif runs:
-            from harness.analysis.sweeps import labels
-            from harness.report.terminal.summary import print_summary
-
-            print_summary(runs, labels)
-            ending.print_what_is_next(runs)
-        if failed:
-            complain(f"{len(failed)} of {len(failed) + len(runs)} runs failed, see above")
-        return 1 if failed else 0
+        """Prints what the multirun came to; the exit code."""
+        return 0 if cls.current is None else cls.current.end()
 
     @classmethod
     def clean(cls) -> None:
-        """Removes the sweep's folder: what its cells noted there has been shown, and each run has its own config."""
-        if cls.started is not None:
-            folder, cls.started = Path(cls.started[0].hydra.sweep.dir), None
-            shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):  # kept where there is something else in them
-                folder.parent.rmdir()
-                folder.parent.parent.rmdir()
-
-
-def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:
-    """The runs that the multirun finished, in the order in which they were started."""
-    from harness.store.places import RUNS
-
-    below = Path(config.output_dir) if config.output_dir else RUNS
-    stored = records(below) if below.is_dir() else []
-    own = [run for run in stored if run.manifest.get("group") == config.group and run.manifest["started"] >= since]
-    return sorted(own, key=lambda run: (run.started, run.path.name))
+        if cls.current is not None:
+            cls.current.close()
+            cls.current = None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
-from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
@@ -19,6 +18,7 @@ from harness.cli.hydra import calling, ending, explaining, received
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.composing import SCORING, scoring_parts
 from harness.cli.hydra.interpolations import origins
+from harness.cli.hydra.versions import BASE, put
 from harness.run import config as core
 from harness.store.records import record
 from harness.types import HarnessError
@@ -39,7 +39,7 @@ class Options:
 def score(run: str, overrides: list[str], options: Options) -> None:
     """`harness score RUN OVERRIDES…`"""
     calling.begin(["score", run, *overrides])
-    with initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
+    with initialize_config_dir(str(core.conf_dir()), **BASE):
         explaining.report(lambda: _score(run, overrides, options), overrides)
 
 
@@ -112,14 +112,13 @@ def _over_stored(
     config: Mapping[str, Any], overrides: list[str], parsed: list[Override], config_dir: str | None
 ) -> list[str]:
     """Puts a stored config where Hydra composes from; gives the overrides, chosen metrics beside the stored ones."""
-    store = ConfigStore.instance()
-    store.store(name="core", node=Config)
+    put("core", Config)
     for group in SCORING:
         for name in ("_stored", "_kept"):  # before and after what is chosen: the order and the options that were there
-            store.store(group=group, name=name, node=config[group])
+            put(name, config[group], group)
     defaults: list[Any] = ["core", {"metrics": ["_stored"]}]
     defaults += [{group: "_stored"} for group in ("postprocess", "stats", "tracking")]
-    store.store(name="stored", node={"defaults": [*defaults, "_self_"]})
+    put("stored", {"defaults": [*defaults, "_self_"]})
     words = [f"hydra.searchpath=[file://{Path(config_dir).absolute()}]"] if config_dir else []
     for text, override in zip(overrides, parsed, strict=True):
         part = override.key_or_group.partition(".")[0]

@@ -1,0 +1,124 @@
+"""A multirun while it goes on, in the process that was called: which cells there are, what each came to, told as they
+end, and the table, the failures and the exit code at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig
+
+from harness import masking
+from harness.cli.hydra import calling, ending
+from harness.cli.hydra.marks import Ended, Marks
+from harness.cli.output import complain
+from harness.store.records import record
+from harness.types import RunRecord
+
+SHORT = 200
+"""Letters of a reason that was told in full when the cell failed."""
+
+
+class Gathering:
+    """The cells of a multirun."""
+
+    def __init__(self, config: DictConfig, varied: Sequence[str]) -> None:
+        self.config, self.varied = config, varied
+        self.marks = Marks(config.hydra.sweep.dir)
+        self.cells: dict[int, Sequence[str]] = {}
+        """By their numbers: the overrides of those that were launched."""
+        self.ended: dict[int, Ended] = {}
+        """Those that were told."""
+        self._telling = threading.Lock()
+        self._open = ExitStack()
+
+    def plan(self, cells: Mapping[int, Sequence[str]]) -> None:
+        """These are to be run."""
+        if not self.cells:
+            self._open.enter_context(self.marks.kept())
+        self.cells.update(cells)
+
+    def label(self, number: int) -> str:
+        """What a cell is called: what varies."""
+        parsed = OverridesParser.create().parse_overrides(list(self.cells.get(number, ())))
+        values = {override.key_or_group: override.get_value_element_as_str() for override in parsed}
+        own = {name: values[name] for name in self.varied if name in values}
+        return " ".join(f"{name.rpartition('.')[2]}={value}" for name, value in masking.masked(own).items())
+
+    def show(self) -> None:
+        """Tells of the cells that ended since the last time."""
+        from harness.report.terminal.cells import print_ended
+
+        with self._telling:
+            for number, cell in self.marks.ended(list(self.ended)).items():
+                self.ended[number] = cell
+                place = f"{len(self.ended)}/{len(self.cells)}"
+                if cell.error is not None:
+                    complain(f"cell {number} ({self.label(number)}) failed: {cell.error}")
+                elif not self.config.json and not self.config.dry_run:
+                    runs = [record(Path(folder)) for folder in cell.folders]
+                    print_ended(place, self.label(number), runs, cell.seconds)
+
+    @property
+    def failed(self) -> dict[int, str]:
+        return {number: cell.error for number, cell in sorted(self.ended.items()) if cell.error is not None}
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """The finished ones, in the sweep's order, each once."""
+        folders = dict.fromkeys(folder for _, cell in sorted(self.ended.items()) for folder in cell.folders)
+        return [record(Path(folder)) for folder in folders]
+
+    def end(self) -> int:
+        """Prints the table, or all as JSON; the exit code."""
+        self.show()
+        failed, runs = self.failed, self.runs
+        if self.config.dry_run:
+            estimates = [estimate for _, cell in sorted(self.ended.items()) for estimate in cell.estimates]
+            ending.print_estimates(estimates, failed, self.config.json)
+        elif self.config.json:
+            ending.print_runs_as_json(runs, failed)
+        elif runs:
+            from harness.analysis.sweeps import labels
+            from harness.report.terminal.summary import print_summary
+
+            print()
+            print_summary(runs, labels)
+            ending.print_what_is_next(runs)
+        if failed:
+            named = "\n".join(
+                f"  {number} {self.label(number)}: {shorten(error, SHORT, placeholder=' …')}"
+                for number, error in failed.items()
+            )
+            complain(
+                f"{len(failed)} of {len(self.cells)} cells failed:\n{named}\n"
+                f"What is finished is kept. To try these again:\n  {calling.command()}"
+            )
+        return 1 if failed else 0
+
+    def interrupted(self) -> str:
+        """What is to be known where a multirun is ended before its end."""
+        self.show()
+        words = f"{len(self.ended)} of {len(self.cells)} cells have ended"
+        return f"{words}; jobs that were submitted go on by themselves" if self.marks.awaited else words
+
+    def close(self) -> None:
+        """Removes the sweep's folder: what its cells noted there has been told, and each run has its own config. It
+        stays where jobs still need it."""
+        awaited = self.marks.awaited
+        self._open.close()
+        if not awaited:
+            self.marks.remove()
+
+
+def varied(config: DictConfig, words: Sequence[str], loader: Any) -> list[str]:
+    """The names of what a multirun varies."""
+    given: Any = config.hydra.sweeper.get("params") or {}
+    typed = [*(f"{name}={value}" for name, value in given.items()), *words]
+    overrides = OverridesParser.create(config_loader=loader).parse_overrides(typed)
+    return [override.key_or_group for override in overrides if override.is_sweep_override()]
