@@ -11,7 +11,7 @@ import pytest
 
 from harness.metrics.bleu import Bleu
 from harness.metrics.distinct import Distinct
-from harness.store.writing import EXAMPLES, STATISTICS, Writer, described, statistics_table
+from harness.store.writing import AHEAD, EXAMPLES, STATISTICS, Writer, described, statistics_table
 from harness.types import Batch, HarnessError, Rows, Signature, Texts
 
 METRICS = {"bleu": Bleu(), "distinct": Distinct()}
@@ -69,3 +69,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match=r"cannot be written .*run the same command again when there is room"):
         with Writer(tmp_path / "none") as writer:
             writer.add(*block("a"))
+            writer.digests()
+
+
+def test_what_cannot_be_written_is_told_before_much_more_is_computed(tmp_path: Path) -> None:
+    added = 0
+    with pytest.raises(HarnessError, match="cannot be written"):
+        with Writer(tmp_path / "none") as writer:
+            for added in range(1, 100):  # noqa: B007
+                writer.add(*block("a"))
+    assert added <= AHEAD + 1
