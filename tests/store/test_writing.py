@@ -66,16 +66,15 @@ def test_texts_wider_than_the_first_block_s_are_written_alike(tmp_path: Path) ->
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(HarnessError, match=r"cannot be written .*run the same command again when there is room"):
-        with Writer(tmp_path / "none") as writer:
-            writer.add(*block("a"))
+    with Writer(tmp_path / "none") as writer:
+        writer.add(*block("a"))
+        with pytest.raises(HarnessError, match=r"cannot be written .*run the same command again when there is room"):
             writer.digests()
 
 
 def test_what_cannot_be_written_is_told_before_much_more_is_computed(tmp_path: Path) -> None:
-    added = 0
-    with pytest.raises(HarnessError, match="cannot be written"):
-        with Writer(tmp_path / "none") as writer:
-            for added in range(1, 100):  # noqa: B007
-                writer.add(*block("a"))
-    assert added <= AHEAD + 1
+    with Writer(tmp_path / "none") as writer:
+        for _ in range(AHEAD):
+            writer.add(*block("a"))
+        with pytest.raises(HarnessError, match="cannot be written"):
+            writer.add(*block("a"))
