@@ -72,6 +72,7 @@ class Config:
     max_failed: Any = field(default=None, metadata=MANNER)
     cache: str = field(default="auto", metadata=MANNER)
     cache_gb: float = field(default=4.0, metadata=MANNER)
+    objective: Any = field(default=None, metadata=MANNER)
     dry_run: Any = field(default=False, metadata=MANNER)
     json: Any = field(default=False, metadata=MANNER)
     progress: Any = field(default=True, metadata=MANNER)

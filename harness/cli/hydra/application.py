@@ -14,19 +14,19 @@ import hydra
 import hydra._internal.utils as hydra_utils
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from harness import masking
 from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, launching, loading_once
 from harness.cli.hydra.composing import check, jobs
-from harness.cli.hydra.launching import Watched
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
 from harness.cli.hydra.versions import main_options, put
 from harness.cli.starting import started
 from harness.inputs.visible import visible
 from harness.run import config as core
+from harness.run.objective import values
 from harness.store.records import record
 from harness.types import HarnessError, RunRecord, RunResult
 from harness.types.settings import Config
@@ -37,7 +37,7 @@ def run(arguments: list[str]) -> None:
     calling.begin(["run", *arguments])
     put("core", Config)
     loading_once.install()
-    launching.install(lambda launcher: Watched(launcher, Sweep.current))
+    launching.install(Sweep.watched)
     hydra_utils.run_and_report = lambda func: explaining.report(func, arguments)
     flagged = [FLAGS.get(argument, argument) for argument in arguments]
     sys.argv = ["harness run", *_flags_first(flagged)]
@@ -135,13 +135,18 @@ def _cell(composed: DictConfig, number: int) -> Ended:
         if composed.dry_run:
             return Ended(number, estimates=tuple(_estimates(composed, many=True)))
         _run(composed, True, lambda result, several: finished.append(result))
+        value = values(_named(composed.objective), finished)
     except (Exception, SystemExit) as error:  # a function of the user's own may call exit()
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
         if not isinstance(error, HarnessError):  # nobody expected it: where it came from is worth more than a line
             sys.excepthook(type(error), error, error.__traceback__)
         return Ended(number, error=_reason(error), folders=_folders(finished))
-    return Ended(number, folders=_folders(finished))
+    return Ended(number, folders=_folders(finished), value=value)
+
+
+def _named(objective: Any) -> Any:
+    return list(objective) if OmegaConf.is_list(objective) else objective
 
 
 def _run(composed: DictConfig, many: bool, ended: Callable[[RunResult, bool], None]) -> None:

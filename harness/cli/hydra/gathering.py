@@ -32,6 +32,8 @@ class Gathering:
         self.marks = Marks(config.hydra.sweep.dir)
         self.cells: dict[int, Sequence[str]] = {}
         """By their numbers: the overrides of those that were launched."""
+        self.total: int | None = None
+        """How many there will be, where a sweeper launches them a few at a time."""
         self.ended: dict[int, Ended] = {}
         """Those that were told."""
         self._telling = threading.Lock()
@@ -52,12 +54,12 @@ class Gathering:
 
     def show(self) -> None:
         """Tells of the cells that ended since the last time."""
-        from harness.report.terminal.cells import print_ended
+        from harness.report.terminal.ended_cells import print_ended
 
         with self._telling:
             for number, cell in self.marks.ended(list(self.ended)).items():
                 self.ended[number] = cell
-                place = f"{len(self.ended)}/{len(self.cells)}"
+                place = f"{len(self.ended)}/{self.total or len(self.cells)}"
                 if cell.error is not None:
                     complain(f"cell {number} ({self.label(number)}) failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:

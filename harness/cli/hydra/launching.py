@@ -20,6 +20,7 @@ from hydra.plugins.launcher import Launcher
 
 from harness.cli.hydra.gathering import Gathering
 from harness.cli.hydra.marks import Ended
+from harness.cli.hydra.optimising import directed
 from harness.types import HarnessError
 
 OFTEN = 0.5
@@ -43,6 +44,8 @@ class Watched(Launcher):  # type: ignore[misc]  # Hydra has no types here
                 "the sweep has no cell: a list of values is empty, or a pattern matches nothing; expected at least one "
                 "value of each parameter"
             )
+        if not self.sweep.cells:
+            directed(self._first(job_overrides[0]))  # an objective that no metric has is said before the first cell
         self.sweep.plan(cells)
         scheduler = getattr(self.launcher, "_EXECUTOR", None)
         if scheduler is not None:
@@ -52,6 +55,12 @@ class Watched(Launcher):  # type: ignore[misc]  # Hydra has no types here
         with sealing(self._lost) if scheduler is not None else nullcontext(), self._shown():
             returns = self._launched(cells)
         return [returns.get(number) or self._returned(number, cells[number]) for number in cells]
+
+    def _first(self, overrides: Overrides) -> Any:
+        """The first cell, composed."""
+        loader = self.launcher.hydra_context.config_loader
+        known = loader.cells.get(tuple(overrides))
+        return known if known is not None else loader.load_sweep_config(self.sweep.config, list(overrides))
 
     def _launched(self, cells: Mapping[int, Overrides]) -> dict[int, JobReturn]:
         """Of those cells whose returns are known."""

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
+from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf, read_write
 
 from harness.cli.hydra.gathering import Gathering, varied
+from harness.cli.hydra.launching import Watched
 from harness.inputs.files import digest
 from harness.types.settings import deciding
 
@@ -37,6 +39,12 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             with read_write(task):  # Hydra 1.4 locks it
                 task.append(f"group='{config.group}'")
         Sweep.current = Gathering(config, names)
+
+    @classmethod
+    def watched(cls, launcher: Launcher) -> Launcher:
+        """A launcher for the multirun that goes on."""
+        assert cls.current is not None
+        return Watched(launcher, cls.current)
 
     @classmethod
     def end(cls) -> int:

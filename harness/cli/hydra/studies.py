@@ -1,0 +1,270 @@
+"""An Optuna study: opened or found again, asked for trials, told what they came to.
+
+Each trial's sampler is seeded by the number of that trial, and what a sampler knows is in the storage: a sweep that was
+killed goes on as if nothing had been. A trial that was running then is run again, with the same parameters; what its
+cell finished is in its run folder. Several processes and machines may work on one study: a trial is theirs while they
+are seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cli.hydra.space import Space
+from harness.inputs.files import digest
+from harness.inputs.locks import NoLocks, held
+from harness.store.places import RUNS
+from harness.types import HarnessError, check_choice, check_least
+
+SAMPLERS = ("tpe", "cmaes", "nsgaii", "grid", "random")
+STUDIES = RUNS / ".studies"
+OWNER, SEEN, SPACE, RETRIED = "harness:owner", "harness:seen", "harness:space", "harness:retried"
+BEAT = 30.0
+"""Seconds between two signs of life."""
+LOST = 600.0
+"""Seconds without one after which a trial of another machine is taken over."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of `hydra/sweeper=harness`."""
+
+    sampler: str
+    trials: int | None
+    at_once: int
+    seed: int
+    study: str | None
+    storage: str | None
+    options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        check_choice("hydra.sweeper.sampler", self.sampler, SAMPLERS)
+        check_least("hydra.sweeper.trials", self.trials)
+        check_least("hydra.sweeper.at_once", self.at_once)
+        if self.trials is None and self.sampler != "grid":
+            raise HarnessError(f"hydra.sweeper.trials=null with the sampler {self.sampler}; expected how many to try")
+        if self.options and self.sampler == "grid":
+            raise HarnessError("hydra.sweeper.options with the sampler grid, which has none; expected none")
+
+
+class Trials:
+    """The trials of a study."""
+
+    def __init__(self, wanted: Wanted, space: Space, directions: Mapping[str, str], name: str) -> None:
+        """`directions`: `maximize` or `minimize` of each objective."""
+        self.wanted, self.space, self.name = wanted, space, wanted.study or name
+        self.grid = space.grid if wanted.sampler == "grid" else []
+        self.total = len(self.grid) if self.grid and wanted.trials is None else int(wanted.trials or 0)
+        if self.grid:
+            self.total = min(self.total, len(self.grid))
+        self.place = wanted.storage or str(STUDIES / f"{self.name}.journal")
+        self.study = self._opened(directions)
+
+    def _opened(self, directions: Mapping[str, str]) -> Any:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            with self._alone():
+                study = optuna.create_study(
+                    study_name=self.name, storage=self._storage(), directions=list(directions.values()),
+                    load_if_exists=True,
+                )  # fmt: skip
+                described = self._described(directions)
+                known = study.user_attrs.get(SPACE, described if not study.trials else None)
+                if known != described:
+                    raise HarnessError(
+                        f"the study {self.name} in {self.place} is of another space{_difference(known, described)}; "
+                        "expected the same parameters and objectives, or another name (hydra.sweeper.study=…)"
+                    )
+                study.set_user_attr(SPACE, described)
+        except (HarnessError, NoLocks):
+            raise
+        except Exception as error:  # of the database's own kind
+            raise HarnessError(
+                f"the study {self.name} cannot be opened in {self.place} ({str(error).splitlines()[0]}); expected a "
+                "file that can be written, or the URL of a database (sqlite:///…, postgresql://…)"
+            ) from error
+        return study
+
+    def _storage(self) -> Any:
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        if "://" in self.place:
+            return self.place
+        Path(self.place).parent.mkdir(parents=True, exist_ok=True)
+        return JournalStorage(JournalFileBackend(self.place, lock_obj=_Lock(f"{self.place}.lock")))
+
+    def _described(self, directions: Mapping[str, str]) -> dict[str, Any]:
+        from optuna.distributions import distribution_to_json
+
+        parameters = {name: json.loads(distribution_to_json(own)) for name, own in self.space.parameters.items()}
+        return {"parameters": parameters, "objectives": dict(directions)}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time asks, where the study is a file; a database has its own order."""
+        if "://" in self.place:
+            yield
+            return
+        with held(Path(f"{self.place}.asking"), LOST):
+            yield
+
+    # ------------------------------------------------------------ asking
+
+    def batch(self) -> list[Any]:
+        """The next trials to run at once: first those whose process is gone, then new ones; empty where all are."""
+        with self._alone():
+            trials = self.study.get_trials(deepcopy=False)
+            chosen = [trial for trial in trials if _lost(trial)][: self.wanted.at_once]
+            for trial in chosen:
+                self._claim(trial)
+            waiting = [trial.number for trial in trials if trial.state.name == "WAITING"]  # to be tried once more
+            count = len(trials) - len(waiting) - len(self.study.user_attrs.get(RETRIED, ()))
+            number = len(trials)
+            while len(chosen) < self.wanted.at_once and (waiting or count < self.total):
+                if chosen and not waiting and number % self.wanted.at_once == 0:  # the batch that was broken off
+                    break
+                if waiting:
+                    chosen.append(self._asked(waiting.pop(0), None))
+                    continue
+                chosen.append(self._asked(number, self.grid[count] if self.grid else None))
+                number, count = number + 1, count + 1
+        return chosen
+
+    def _asked(self, number: int, chosen: Mapping[str, Any] | None) -> Any:
+        """A new trial, or the next that waits; `chosen`: the parameters of one of a grid."""
+        self.study.sampler = self._sampler(number)
+        if chosen is not None:
+            self.study.enqueue_trial(dict(chosen))
+        trial = self.study.ask(self.space.parameters)
+        frozen = self.study.get_trials(deepcopy=False)[trial.number]
+        self._claim(frozen)
+        return frozen
+
+    def _sampler(self, number: int) -> Any:
+        from optuna import samplers
+
+        seed = int(digest([self.wanted.seed, number])[:8], 16)
+        options = dict(self.wanted.options)
+        try:
+            if self.wanted.sampler == "cmaes":
+                chance = samplers.RandomSampler(seed)
+                return samplers.CmaEsSampler(
+                    seed=seed, independent_sampler=chance, warn_independent_sampling=False, **options
+                )
+            kinds = {"tpe": samplers.TPESampler, "nsgaii": samplers.NSGAIISampler}
+            return kinds.get(self.wanted.sampler, samplers.RandomSampler)(seed=seed, **options)
+        except TypeError as error:
+            raise HarnessError(f"hydra.sweeper.options={options}: {error}; expected options of the sampler") from None
+
+    def again(self) -> None:
+        """Trials that failed are tried once more, with the same parameters."""
+        from optuna.trial import TrialState
+
+        with self._alone():
+            retried = list(self.study.user_attrs.get(RETRIED, ()))
+            for trial in self.study.get_trials(states=(TrialState.FAIL,)):
+                if trial.number not in retried:
+                    self.study.enqueue_trial(trial.params)
+                    retried.append(trial.number)
+            self.study.set_user_attr(RETRIED, retried)
+
+    # ------------------------------------------------------------ telling
+
+    def tell(self, number: int, value: float | Sequence[float] | None) -> None:
+        """What a trial came to; None: it failed."""
+        from optuna.trial import TrialState
+
+        self.study.sampler = self._sampler(number)
+        with suppress(ValueError):  # told by another machine, which had taken it over
+            if value is None:
+                self.study.tell(number, state=TrialState.FAIL)
+            else:
+                self.study.tell(number, value)
+
+    @property
+    def best(self) -> list[Any]:
+        """The best trial, or those of the Pareto front."""
+        return list(self.study.best_trials)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
+        return {state: states.count(state) for state in dict.fromkeys(states)}
+
+    # ------------------------------------------------------------ whose trials they are
+
+    def _claim(self, trial: Any) -> None:
+        self._note(trial, OWNER, [socket.gethostname(), os.getpid()])
+        self._note(trial, SEEN, time.time())
+
+    def _note(self, trial: Any, name: str, value: Any) -> None:
+        self.study._storage.set_trial_user_attr(trial._trial_id, name, value)
+
+    @contextmanager
+    def alive(self, trials: Sequence[Any]) -> Iterator[None]:
+        """Signs of life while trials are run."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(BEAT):
+                for trial in trials:
+                    with suppress(Exception):  # a storage that is busy now is not worth the trial
+                        self._note(trial, SEEN, time.time())
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+
+class _Lock:
+    """For Optuna's journal: a lock that ends with the process that holds it; Optuna's own outlives one."""
+
+    def __init__(self, path: str) -> None:
+        from filelock import FileLock
+
+        self._lock = FileLock(path, thread_local=False, fallback_to_soft=False, preserve_lock_file=True)
+
+    def acquire(self) -> bool:
+        self._lock.acquire()
+        return True
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+def _lost(trial: Any) -> bool:
+    """Whether a trial is running for nobody. One of this process is: it asks when it has told of all it asked for."""
+    if trial.state.name != "RUNNING":
+        return False
+    host, process = trial.user_attrs.get(OWNER, ("", 0))
+    if host == socket.gethostname():
+        return process == os.getpid() or not Path(f"/proc/{process}").exists()
+    return bool(time.time() - trial.user_attrs.get(SEEN, 0.0) > LOST)
+
+
+def _difference(known: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str:
+    """What is not the same."""
+    for part in ("objectives", "parameters"):
+        there, here = (known or {}).get(part, {}), wanted[part]
+        for name in sorted({*there, *here}):
+            if name not in here:
+                return f" (with {name})"
+            if there.get(name) != here[name]:
+                return f" ({name} is {'another there' if name in there else 'not in it'})"
+    return ""
