@@ -47,6 +47,8 @@ class Job:
     limit: int | None = None
     output_dir: str | None = None
     group: str | None = None
+    cell: Mapping[str, Any] | None = None
+    """Which cell of the group's sweep it is (harness/store/sweep_cells.py)."""
     many: bool = False
     """One cell of several, so that `output_dir` is their parent."""
     retry_failed: bool = False

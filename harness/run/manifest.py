@@ -60,6 +60,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "result": facts.keys["result"],
         "files": dict(digests),
         "group": job.group,
+        "cell": None if job.cell is None else dict(job.cell),
         "dataset": {
             "name": result.dataset,
             "key": result.dataset_key,

@@ -17,6 +17,7 @@ from harness.inputs import files
 from harness.inputs.plugins import source as source_of
 from harness.run import generation, manifest, reading
 from harness.run.answers import Answers, Located
+from harness.run.facts import facts_of
 from harness.run.generation import Source
 from harness.run.job import Job, check_same_config
 from harness.run.logging import logged
@@ -30,6 +31,7 @@ from harness.store import finished
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
 from harness.store.places import SHARED
+from harness.store.sweep_cells import working
 from harness.store.writing import Writer
 from harness.types import Array, Example, Progress, RunResult
 
@@ -40,6 +42,11 @@ CHANGED = "the data changed since the last run of this config; its result in %s 
 def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
     started = manifest.now()
+    with working(job.folder, job.group, job.cell, started):
+        return _run(job, started, progress)
+
+
+def _run(job: Job, started: str, progress: Progress) -> RunResult:
     data, scorer = prepared(job, progress)
     with job.engine, store.opened(job.folder):
         earlier = finished.read_manifest(job.folder)
@@ -51,7 +58,7 @@ def run(job: Job, progress: Progress) -> RunResult:
         key = _result_key(subject, answers, scorer, job)
         unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
         keys = {"config": job.key, "system": source.identity, "result": key}
-        facts = _facts(source, data, answers, keys, started, earlier)
+        facts = facts_of(source, data, answers, keys, started, earlier)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
             store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
@@ -130,19 +137,6 @@ def _result_key(subject: Subject, answers: Answers, scorer: Scorer, job: Job) ->
     scorers = [scorer.identity(name) for name in scorer.metrics]
     assert answers.outputs is not None  # they were made for a run
     return files.digest([code, job.key, names, subject.dataset_key, answers.outputs.ordered, scorers])
-
-
-def _facts(
-    source: Source, data: Data, answers: Answers, keys: Mapping[str, str | None], started: str, earlier: Any
-) -> Facts:
-    """What is known of the run beside its result; of one that is scored again or merged, what was known then."""
-    original, fields = source.job.original(), answers.layout.fields
-    if original is not None:
-        content, took = original["dataset"].get("content"), original["generation"]
-    else:
-        content = data.document
-        took = generation.facts(source.journal.content, answers.raw(), source.job.system.price)
-    return Facts(len(data.examples), content, fields, keys, took, started, earlier)
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

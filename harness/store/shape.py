@@ -26,7 +26,7 @@ SUM = re.compile("[0-9a-f]{32}")
 """Of the hashes of all rows, modulo 2**64 in each half."""
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json")
 """What every finished run has."""
-NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", ".lock")
+NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", "cell.json", ".lock")
 """What a run reads or writes in its folder."""
 
 
@@ -67,6 +67,7 @@ STOPPED = {
     "score": TEXT, "answer": (*TEXT, *NULL), "estimate": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER,
     "looks": WHOLE, "examples": WHOLE, "of": WHOLE, "baseline": (*TEXT, *NULL), "saved": NUMBER,
 }  # fmt: skip
+CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(Each(TEXT, list))))}
 SCORE = {
     **dict.fromkeys(("estimate", "low", "high"), (*NUMBER, *NULL)),
     "level": NUMBER,
@@ -103,6 +104,7 @@ MANIFEST = {
     "key": TEXT,
     "result": Maybe(TEXT),
     "group": (*TEXT, *NULL),
+    "cell": Maybe(CELL),
     "config": dict,
     "files": Each(TEXT),
     "metrics": Each({"signature": TEXT, "key": Maybe(TEXT)}),
