@@ -23,6 +23,7 @@ from harness.run.job import Job, check_same_config
 from harness.run.logging import logged
 from harness.run.manifest import Facts
 from harness.run.reading import Data
+from harness.run.rounds import data_of, entered, of_round, partial
 from harness.run.scoring import Scorer, Subject, score
 from harness.run.sharding import noted
 from harness.run.sinks import InFolder
@@ -53,27 +54,30 @@ def _run(job: Job, started: str, progress: Progress) -> RunResult:
         check_same_config(job, earlier)
         store.copy_journals(job.origins, job.folder)
         source = Source.of(job)
+        data, raced = entered(data, job.race, job.dataset.cluster, job.stats.seed, earlier)
         data, answers, stopped = answered(data, scorer, source, progress)
         subject = _subject(job, data)
         key = _result_key(subject, answers, scorer, job)
         unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
         keys = {"config": job.key, "system": source.identity, "result": key}
-        facts = facts_of(source, data, answers, keys, started, earlier)
+        facts = replace(facts_of(source, data, answers, keys, started, earlier), raced=raced)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
             store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
         else:
-            if earlier and earlier["dataset"]["key"] != subject.dataset_key:
+            if earlier and data_of(earlier) != (raced["data"] if raced else subject.dataset_key):
                 log.warning(CHANGED, job.folder)
             with Writer(job.folder) as writer:
                 for metric in scorer.metrics.values() if job.cache != "none" else ():
                     metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
                 sink = InFolder(writer, scorer, answers, job)
                 result = score(subject, answers, scorer, job.stats, sink, progress)
+                result = of_round(result, raced)
                 result = noted(allowing_for(stopped, result) if stopped else result, scorer, job.shard)
                 result = written(result, writer, job, facts)
-        with progress("logging", 0):
-            result = logged(job.tracker, result)
+        if not partial(raced):
+            with progress("logging", 0):
+                result = logged(job.tracker, result)
     generation.check_failed(job, result)
     return result
 

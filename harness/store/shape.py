@@ -68,6 +68,9 @@ STOPPED = {
     "looks": WHOLE, "examples": WHOLE, "of": WHOLE, "baseline": (*TEXT, *NULL), "saved": NUMBER,
 }  # fmt: skip
 CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(Each(TEXT, list))))}
+RACED = {
+    "score": TEXT, "share": NUMBER, "units": WHOLE, "of_units": WHOLE, "examples": WHOLE, "of": WHOLE, "data": TEXT,
+}  # fmt: skip
 SCORE = {
     **dict.fromkeys(("estimate", "low", "high"), (*NUMBER, *NULL)),
     "level": NUMBER,
@@ -110,6 +113,7 @@ MANIFEST = {
     "metrics": Each({"signature": TEXT, "key": Maybe(TEXT)}),
     "health": Maybe(HEALTH),
     "stopped": Maybe(STOPPED),
+    "raced": Maybe(RACED),
     "generation": Each((*NUMBER, *NULL)),
     "seed": WHOLE,
     "harness": TEXT,

@@ -69,6 +69,7 @@ class Config:
     group: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     group_by: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     sweep: Any = field(default=None, metadata=PLACE)
+    race: Any = field(default=None, metadata=MANNER)
     retry_failed: Any = field(default=False, metadata=MANNER)
     max_failed: Any = field(default=None, metadata=MANNER)
     cache: str = field(default="auto", metadata=MANNER)

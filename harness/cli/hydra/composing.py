@@ -64,11 +64,11 @@ def check(composed: DictConfig) -> None:
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
-    from harness.run.job import Job
+    from harness.run.job import Job, Round
 
     check(composed)
     resolved, sources = contents(composed)
-    own = varied.own(resolved.pop("sweep"))
+    own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
     dataset, select = _dataset(resolved["dataset"])
     return Job(
@@ -87,6 +87,7 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         many=many,
         command=command(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
+        race=None if race is None else Round(**race),
         **{key: resolved[key] for key in PASSED},
     )
 
