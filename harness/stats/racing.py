@@ -142,8 +142,8 @@ def standing(race: Race, entries: Entries, look: int) -> Standing:
     ranked = np.where(np.isnan(estimates), -np.inf, entries.sign * estimates)
     leader = int(np.argmax(ranked))
     lead = entries.sign * (estimates[leader] - estimates)
-    told = _by_sequence(race, entries, leader) if entries.bounded else _by_bootstrap(race, entries, leader, look)
-    return Standing(estimates, leader, lead, told & (lead > 0))
+    behind = _by_sequence(race, entries, leader) if entries.bounded else _by_bootstrap(race, entries, leader, look)
+    return Standing(estimates, leader, lead, behind & (lead > 0))
 
 
 def _by_sequence(race: Race, entries: Entries, leader: int) -> Kept:
@@ -153,7 +153,7 @@ def _by_sequence(race: Race, entries: Entries, leader: int) -> Kept:
     values = [entries.metric.score_examples(rows.values)[:, entries.score] for rows in entries.rows]
     design, candidates = entries.design, around(0.0, -reach, reach)
     outputs = _outputs_each(design)
-    told = np.zeros(len(values), dtype=np.bool_)
+    behind = np.zeros(len(values), dtype=np.bool_)
     for i, own in enumerate(values):
         if i == leader:
             continue
@@ -161,12 +161,12 @@ def _by_sequence(race: Race, entries: Entries, leader: int) -> Kept:
         summed = np.bincount(design.members, gains, minlength=design.units)[entries.order]
         if race.clustered:
             error = summed.std(ddof=1) / math.sqrt(len(summed))
-            told[i] = summed.mean() > asymptotic_reach(len(summed), race.units / PLANNED, race.each) * error
+            behind[i] = summed.mean() > asymptotic_reach(len(summed), race.units / PLANNED, race.each) * error
         else:
             sequence = ConfidenceSequence(-reach, reach, 1 - 2 * race.each, candidates)
             sequence.add(np.clip(summed, -reach, reach))  # means have last bits
-            told[i] = sequence.low > 0
-    return told
+            behind[i] = sequence.low > 0
+    return behind
 
 
 def _outputs_each(design: Design) -> int:

@@ -186,6 +186,11 @@ def check_manifest_fields(manifest: Any) -> None:
         time_of(manifest[field])
 
 
+def check_cell(content: Any) -> None:
+    """Refuses what cannot be the content of a cell.json."""
+    _check(content, {"group": (*TEXT, *NULL), "cell": CELL, "error": Maybe(TEXT)})
+
+
 def check_statistics(content: Any) -> None:
     """Refuses what cannot be the head of a statistics.parquet."""
     _check(content, {"metrics": Each(STATISTICS)})

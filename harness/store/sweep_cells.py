@@ -14,12 +14,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.inputs import regular
+from harness.inputs.locks import held
 from harness.inputs.visible import in_line
 from harness.masking import excerpt
-from harness.store import atomic
+from harness.store import atomic, shape
 from harness.types import HarnessError
 
 NAME = "cell.json"
@@ -97,3 +100,38 @@ def _write(folder: Path, content: Mapping[str, Any]) -> None:
     with suppress(OSError):  # that the folder cannot be written, the run says
         folder.mkdir(parents=True, exist_ok=True)
         atomic.write(folder / NAME, json.dumps(content, ensure_ascii=False, indent=2).encode())
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A cell that its folder says is being worked on, or was."""
+
+    folder: Path
+    group: str | None
+    cell: Mapping[str, Any]
+    error: str | None
+    """What went wrong; None where nothing did, or nobody could say so any more."""
+    running: bool
+    """Whether a process is at work on it."""
+
+
+def unfinished(below: Path) -> list[Unfinished]:
+    """The cells in folders one or two levels below that have not finished; what is not a cell's is passed over."""
+    cells = []
+    for path in sorted([*below.glob(f"*/{NAME}"), *below.glob(f"*/*/{NAME}")]):
+        with suppress(OSError, ValueError):
+            content = shape.parsed(regular.read(path))
+            shape.check_cell(content)
+            error = content.get("error")
+            cells.append(Unfinished(path.parent, content["group"], content["cell"], error, _held(path.parent)))
+    return cells
+
+
+def _held(folder: Path) -> bool:
+    try:
+        with held(folder / ".lock", 0):
+            return False
+    except TimeoutError:
+        return True
+    except OSError:  # a folder that cannot be written, or has no locks: nobody can say
+        return False
