@@ -3,11 +3,15 @@
 application.py  `harness run`: Hydra composes, a cell at a time is run
 composing.py    the job that a composed config describes, after all checks
 checking.py     what no key of a config can be
-multirun.py    around a multirun: what its cells share, and what ends it
-gathering.py   a multirun while it goes on: its cells, told as they end, and the end
-launching.py   around any launcher: a lost cell ends no other
-marks.py       what cells leave for the process that launched them
-sealed.py      jobs of submitit without secrets on disk
+multirun.py     around a multirun: what its cells share, and what ends it
+varied.py       what varies, told to each cell
+gathering.py    a multirun while it goes on: its cells, told as they end, and the end
+launching.py    around any launcher: a lost cell ends no other
+marks.py        what cells leave for the process that launched them
+sealed.py       jobs of submitit without secrets on disk
+optimising.py   `hydra/sweeper=harness`: trials of a study until as many as wanted have been tried
+studies.py      the study, on Optuna: asked, told, found again
+space.py        what it searches, in Hydra's syntax
 ending.py       what ends a command: JSON, or what to type next
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 combining.py    `harness merge`: the same with the runs of all shards

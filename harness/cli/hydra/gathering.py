@@ -8,16 +8,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
-from harness import masking
-from harness.cli.hydra import calling, ending
+from harness.cli.hydra import calling, ending, varied
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.output import complain
 from harness.store.records import record
+from harness.store.sweep_cells import label
 from harness.types import RunRecord
 
 SHORT = 200
@@ -47,10 +45,7 @@ class Gathering:
 
     def label(self, number: int) -> str:
         """What a cell is called: what varies."""
-        parsed = OverridesParser.create().parse_overrides(list(self.cells.get(number, ())))
-        values = {override.key_or_group: override.get_value_element_as_str() for override in parsed}
-        own = {name: values[name] for name in self.varied if name in values}
-        return " ".join(f"{name.rpartition('.')[2]}={value}" for name, value in masking.masked(own).items())
+        return label(varied.chosen(self.cells.get(number, ()), self.varied))
 
     def show(self) -> None:
         """Tells of the cells that ended since the last time."""
@@ -116,11 +111,3 @@ class Gathering:
         self._open.close()
         if not awaited:
             self.marks.remove()
-
-
-def varied(config: DictConfig, words: Sequence[str], loader: Any) -> list[str]:
-    """The names of what a multirun varies."""
-    given: Any = config.hydra.sweeper.get("params") or {}
-    typed = [*(f"{name}={value}" for name, value in given.items()), *words]
-    overrides = OverridesParser.create(config_loader=loader).parse_overrides(typed)
-    return [override.key_or_group for override in overrides if override.is_sweep_override()]

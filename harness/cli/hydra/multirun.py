@@ -11,7 +11,8 @@ from hydra.experimental.callback import Callback
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf, read_write
 
-from harness.cli.hydra.gathering import Gathering, varied
+from harness.cli.hydra import varied
+from harness.cli.hydra.gathering import Gathering
 from harness.cli.hydra.launching import Watched
 from harness.inputs.files import digest
 from harness.types.settings import deciding
@@ -29,16 +30,18 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         task = config.hydra.overrides.task
         typed: Any = OmegaConf.to_container(task)  # not resolved: `${.key}` means nothing in this list
-        names: list[str] = []
+        sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
+        space: dict[str, list[str] | None] = {}
         with suppress(HydraException):  # what cannot be parsed, the sweeper says
-            names = varied(config, typed, GlobalHydra.instance().config_loader())
-        if config.group is None:
-            sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
-            words = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
-            config.group = digest([words, sweep])[:8]
-            with read_write(task):  # Hydra 1.4 locks it
+            space = varied.space_of(typed, sweeper, GlobalHydra.instance().config_loader())
+        with read_write(task):  # Hydra 1.4 locks it
+            if config.group is None:
+                words = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
+                config.group = digest([words, sweeper.get("params") or {}])[:8]
                 task.append(f"group='{config.group}'")
-        Sweep.current = Gathering(config, names)
+            if space:
+                task.append(varied.swept(space))
+        Sweep.current = Gathering(config, list(space))
 
     @classmethod
     def watched(cls, launcher: Launcher) -> Launcher:
