@@ -22,10 +22,12 @@ from harness.types.engine import Note, Recipe, unheard
 class Local:
     in_process = True
 
-    def __init__(self, threads: int | None = None) -> None:
-        """`threads`: that are used at most, by models too; null: as many as there are cores."""
+    def __init__(self, threads: int | None = None, keep_models: int = 0) -> None:
+        """`threads`: that are used at most, by models too; null: as many as there are cores. `keep_models`: models and
+        data sets that stay loaded for the next run of this process (harness/inputs/shelf.py)."""
         check_least("engine.threads", threads)
-        self.threads = threads
+        check_least("engine.keep_models", keep_models, 0)
+        self.threads, self.keep_models = threads, keep_models
         self._stack = ExitStack()
 
     def __enter__(self) -> Local:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +78,24 @@ def digests(path: Path, pickled: bool = False, weights: bool = True) -> dict[str
     """The SHA-256 of each file that decides what a model computes, by its name in the folder; the name of a .gguf file
     decides nothing. `pickled`: the user named pickled weights; `weights=False`: a tokenizer's files only."""
     if path.is_file():  # all in one, but for how it generates
-        beside = {file.name: file_digest(file) for file in path.parent.glob("generation_config.json")}
-        return {".gguf": file_digest(path), **beside}
+        beside = {file.name: _digest(file) for file in path.parent.glob("generation_config.json")}
+        return {".gguf": _digest(path), **beside}
     files = [file for file in _matching(path, PARTS) if not any(file.match(pattern) for pattern in ASIDE)]
     if weights:
         safe = [] if pickled else _matching(path, SAFETENSORS)
         files += safe or _matching(path, PICKLED)
-    return {file.relative_to(path).as_posix(): file_digest(file) for file in files}
+    return {file.relative_to(path).as_posix(): _digest(file) for file in files}
+
+
+def _digest(file: Path) -> str:
+    """Of a file's content: gigabytes of weights are read once in a process, while nobody writes them."""
+    known = file.stat()
+    return _digest_of(file, known.st_mtime_ns, known.st_size, known.st_ino)
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(file: Path, *stamp: int) -> str:
+    return file_digest(file)
 
 
 def fingerprint(digests: Mapping[str, str]) -> str:

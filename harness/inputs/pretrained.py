@@ -20,19 +20,20 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from harness.inputs import model_files
+from harness.inputs import model_files, shelf
 from harness.inputs.cores import heeded_by
 from harness.inputs.files import digest, some
 from harness.inputs.model_files import arguments, on_disk, package_folder
 from harness.types import HarnessError, check_choice
 
+Loaded = TypeVar("Loaded")
 DTYPES = ("float32", "bfloat16", "float16")
 ANYWHERE = ("auto", "cpu")
 """Devices that every machine has."""
@@ -241,8 +242,27 @@ class Pretrained:
         where, file = arguments(self.location)
         return where, {**options, **file}
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Of all that decides what is loaded: the hash of its files, or a name of the hub."""
+        known = self.identity() or f"{self.model}@{self.revision}"
+        named = (self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights)
+        return (known, self.dtype, self.device, *map(str, named))
+
     @cached_property
     def tokenizer(self) -> Any:
+        return shelf.kept.get(f"tokenizer of {self._role}", self.key, self._new_tokenizer)
+
+    @property
+    def _role(self) -> str:
+        """`system` or `metrics`: each keeps its own, so that one does not take the other's place."""
+        return self.option.partition(".")[0]
+
+    def loaded(self, how: Hashable, load: Callable[[], Loaded]) -> Loaded:
+        """What `load` makes of the model, or what it made of it for an earlier run; `how`: what it does to it."""
+        return shelf.kept.get(self._role, (how, self.key), load)
+
+    def _new_tokenizer(self) -> Any:
         where, options = self._source
         if self.own_tokenizer is not None:
             path = self._beside("tokenizer", self.own_tokenizer)

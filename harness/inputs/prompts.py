@@ -1,8 +1,8 @@
 """A prompt: a Jinja template over the example's fields, with a few worked examples drawn for each.
 
 The fields are `id`, `source`, `contexts` where they come with the data, and every field of the metadata, by name; the
-references are not among them. With
-`few_shot.path`, a file of examples, `{{ few_shot }}` is the text of `count` of them, each written by
+references are not among them. `@FILE` is the template in a file. With
+`few_shot.path`, a file of examples, `{{ few_shot }}` is the text of `count` of them (0: of none), each written by
 `few_shot.template` over its own fields (`references` too). They are drawn for each example anew, from the seed and the
 example's id: the same whatever else is in the data, and no score hangs on one lucky draw. An example is never shown
 itself, nor another with its source.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,21 +39,29 @@ FEW_SHOT: dict[str, Any] = {"path": None, "count": 3, "seed": 0, "template": "{{
 class Prompt:
     def __init__(self, template: str, few_shot: Mapping[str, Any] | None = None, place: str = "system") -> None:
         """`place`: the config that has the options, for messages."""
-        self.template, self.place = template, place
+        self.template, self.place = _content(template, place), place
         unknown = [name for name in few_shot or {} if name not in FEW_SHOT]
         if unknown:
             raise HarnessError(
                 f"{place}.few_shot.{unknown[0]} is not an option; {place}.few_shot has: {', '.join(FEW_SHOT)}"
             )
         self.few_shot = {**FEW_SHOT, **(few_shot or {})}
-        if not isinstance(self.few_shot["count"], int) or self.few_shot["count"] < 1:
-            raise HarnessError(f"{place}.few_shot.count={self.few_shot['count']}; expected a whole number, at least 1")
+        count = self.few_shot["count"]
+        if not isinstance(count, int) or count < 0:
+            raise HarnessError(f"{place}.few_shot.count={count}; expected a whole number, 0 for none")
+        if place == "system" and self._constant:
+            raise HarnessError(
+                "system.prompt uses no field of the example, so that all outputs would be the same; expected "
+                "{{ source }}, say"
+            )
 
     def __call__(self, example: Example) -> str:
         """What the system is asked about the example."""
         template = self._compiled
         fields = example.fields()
-        if self._shown is not None:
+        if not self.few_shot["count"]:
+            fields["few_shot"] = ""
+        elif self._shown is not None:
             fields["few_shot"] = self._draw(example)
         return self._render(template, "prompt", fields, f"in example {example.id!r}")
 
@@ -80,6 +89,14 @@ class Prompt:
             )
         rows = files.read_rows(self.few_shot["path"], f"a file of examples ({self.place}.few_shot.path)")
         return [{**row, "references": _listed(row.get("references"))} for _, row in rows]
+
+    @property
+    def _constant(self) -> bool:
+        """Whether the template asks the same whatever the example is."""
+        try:
+            return not mentioned(self.template) - {"few_shot"}
+        except TemplateFault:  # said when it is used
+            return False
 
     @cached_property
     def _compiled(self) -> Template:
@@ -110,6 +127,20 @@ class Prompt:
             elif isinstance(error, UnsafeTemplate):
                 expected = "fields only, with Jinja's filters and tests"
             raise HarnessError(f"{self.place}.{option}: {error} {where}; expected {expected}") from None
+
+
+def _content(template: str, place: str) -> str:
+    """`@FILE` stands for the text of the file, without the end of its last line."""
+    if place != "system" or not template.startswith("@"):
+        return template
+    path = Path(template[1:]).expanduser()
+    try:
+        return path.read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise HarnessError(
+            f"{place}.prompt={template}: {path} cannot be read ({reason}); expected a file with a template"
+        ) from None
 
 
 def generator(*parts: Any) -> np.random.Generator:

@@ -105,6 +105,9 @@ class Encoder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any, Any]:
+        return self.pretrained.loaded(("encoder", self.layer), self._load)
+
+    def _load(self) -> tuple[Any, Any, Any]:
         torch, tokenizer, model = self.pretrained.load("AutoModel")
         if getattr(model.config, "is_encoder_decoder", False):
             model = model.get_encoder()

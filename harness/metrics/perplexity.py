@@ -170,6 +170,9 @@ class Perplexity(Metric):
     @cached_property
     def _loaded(self) -> tuple[Any, Any, int]:
         """(torch, the model, the size of its vocabulary)."""
+        return self._pretrained.loaded("causal", self._load)
+
+    def _load(self) -> tuple[Any, Any, int]:
         torch, _, model = self._pretrained.load("AutoModelForCausalLM", complete=True)
         with torch.inference_mode():  # transformers takes an encoder such as BERT for a causal model: look
             same_start = torch.tensor([[0, 1, 1, 1], [0, 2, 2, 2]], device=model.device)

@@ -50,6 +50,9 @@ class Health:
         self._odd, self._of = dict.fromkeys(UNUSUAL, 0), dict.fromkeys(UNUSUAL, 0)
         self._written, self._expected = 0, 0.0
         """Characters of the outputs that have references, and of those references."""
+        self._first: bytes | None = None
+        self._rows, self._same = 0, True
+        """How many outputs there were, and whether all of them are the first one."""
         self._in_windows, self._of_windows = 0, 0
         """Examples with a text that was split for a metric, and those that such a metric scored."""
 
@@ -57,6 +60,7 @@ class Health:
         """The next rows with their outputs after postprocessing, of which some may have failed."""
         if outputs.failed:
             rows, outputs = rows.taken(outputs.good), outputs.taken(outputs.good)
+        self._compare(outputs.texts)
         flags = _flags(outputs.texts, rows.sources)
         with_source = int(np.count_nonzero(np.diff(rows.sources.utf8[1])))
         ends = [] if outputs.infos is None else [end for info in outputs.infos if (end := info.get("finish"))]
@@ -78,6 +82,20 @@ class Health:
             self._of_windows += len(columns[0])
             self._in_windows += int(np.count_nonzero(np.nansum(columns, axis=0)))
 
+    def _compare(self, texts: Texts) -> None:
+        """Whether the outputs are still all the same."""
+        data, starts = texts.utf8
+        self._rows += len(texts)
+        if not self._same or not len(texts):
+            return
+        if self._first is None:
+            self._first = bytes(data[starts[0] : starts[1]])
+        first = np.frombuffer(self._first, np.uint8)
+        own = np.asarray(data[starts[0] : starts[-1]])
+        self._same = bool((np.diff(starts) == len(first)).all()) and bool(
+            (own.reshape(len(texts), len(first)) == first).all()
+        )
+
     def _count(self, name: str, odd: NDArray[Any], of: int) -> None:
         self._odd[name] += int(np.count_nonzero(odd))
         self._of[name] += of
@@ -87,7 +105,8 @@ class Health:
         shares = {name: self._odd[name] / self._of[name] if self._of[name] else None for name in UNUSUAL}
         ratio = self._written / self._expected if self._expected else None
         windows = {WINDOWS: self._in_windows / self._of_windows} if self._of_windows else {}
-        return {**shares, **windows, "length_ratio": ratio, "warnings": _warnings(shares, ratio)}
+        same = self._rows if self._same and self._first else 0
+        return {**shares, **windows, "length_ratio": ratio, "warnings": _warnings(shares, ratio, same)}
 
 
 def looping(text: str) -> bool:
@@ -110,12 +129,15 @@ def _characters(texts: Texts) -> NDArray[np.int64]:
     return counts
 
 
-def _warnings(shares: Mapping[str, float | None], ratio: float | None) -> list[str]:
+def _warnings(shares: Mapping[str, float | None], ratio: float | None, same: int = 0) -> list[str]:
+    """`same`: how many outputs there are, where all are the same text."""
     said = [
         SENTENCES[name].format(share=f"{share:.1%}")
         for name, share in shares.items()
         if share is not None and share > UNUSUAL[name]
     ]
+    if same > 1:
+        said.append(f"all {same:,} outputs are the same text: look at the prompt, and at what the system is asked")
     if ratio is not None and not RATIO[0] <= ratio <= RATIO[1]:
         said.append(f"the outputs are {ratio:.2f} times as long as the references")
     return said

@@ -13,6 +13,7 @@ from harness.inputs.kept import Kept
 from harness.run.job import Job
 from harness.run.rows_checked import check_passages
 from harness.run.scoring import References
+from harness.run.sharing import once
 from harness.types import (
     PASSAGES,
     Advance,
@@ -74,10 +75,10 @@ class Data:
 
 def read(job: Job, progress: Progress) -> Data:
     """The data of the run; a system that reads stored outputs is told of all ids before its rows are made."""
-    seen = Seen()
     job.dataset.indexed = job.system.indexed = not job.engine.in_process
     with progress("reading", 0) as step:
-        examples, ids, content, whole = read_examples(job, step.advance, seen)
+        how = (job.limit, job.system.stored, job.dataset.indexed)
+        examples, ids, content, whole, seen = once(job.dataset, how, lambda: _read(job, step.advance))
     known = {name for block in examples.blocks() for name in block.passages}
     check_passages(job.metrics, known, ("reference_contexts", "relevant"))
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
@@ -85,6 +86,11 @@ def read(job: Job, progress: Progress) -> Data:
     data = Data(examples, rows, content, whole, first=rows is examples and seen.all)
     check_repeats(job, data)
     return data
+
+
+def _read(job: Job, advance: Advance) -> tuple[Kept[Examples], Texts, Content, str | None, Seen]:
+    seen = Seen()
+    return *read_examples(job, advance, seen), seen
 
 
 def check_repeats(job: Job, data: Data) -> None:

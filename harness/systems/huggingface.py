@@ -269,7 +269,7 @@ class HuggingFace(System):
 
     @cached_property
     def _model(self) -> Any:
-        return self.pretrained.load(self.pretrained.generator)[2]
+        return self.pretrained.loaded("generator", lambda: self.pretrained.load(self.pretrained.generator)[2])
 
 
 def _pad(tokenizer: Any) -> int:

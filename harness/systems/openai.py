@@ -51,6 +51,7 @@ class OpenAI(System):
         revision: str | None = None,
         endpoint: str = "chat",
         prompt: str = "{{ source }}",
+        few_shot: Mapping[str, Any] | None = None,
         system_message: str | None = None,
         temperature: float | None = 0.0,
         top_p: float | None = None,
@@ -76,7 +77,7 @@ class OpenAI(System):
         check_choice("system.endpoint", endpoint, PATHS)
         if system_message is not None and endpoint != "chat":
             raise HarnessError("system.system_message is set; expected system.endpoint=chat, the only one that has it")
-        self.endpoint, self.prompt, self.system_message = endpoint, Prompt(prompt), system_message
+        self.endpoint, self.prompt, self.system_message = endpoint, Prompt(prompt, few_shot), system_message
         parameters = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "stop": stop, "seed": seed}
         self.parameters: dict[str, Any] = {option: value for option, value in parameters.items() if value is not None}
         for option in {"temperature", "top_p"} & self.parameters.keys():

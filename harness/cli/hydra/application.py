@@ -99,8 +99,9 @@ def _task(composed: DictConfig) -> Any:
 
 def _alone(composed: DictConfig) -> None:
     """A run that is the whole command."""
+    from harness.analysis.sweeps import labels
     from harness.report.terminal.learning_curve import print_curve
-    from harness.report.terminal.summary import print_run
+    from harness.report.terminal.summary import print_run, print_summary
 
     finished: list[RunResult] = []
 
@@ -124,6 +125,8 @@ def _alone(composed: DictConfig) -> None:
         sys.exit(1)
     if finished[0].manifest["system"]["series"] and not composed.json:
         print_curve(finished)
+    elif len(finished) > 1 and not composed.json:
+        print_summary(finished, labels)
     (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(_records(finished))
 
 

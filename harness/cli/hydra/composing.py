@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -15,8 +16,9 @@ from harness.cli.hydra import varied
 from harness.cli.hydra.calling import command
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
-from harness.inputs import plugins
+from harness.inputs import plugins, shelf
 from harness.run import config as core
+from harness.run.sharing import stamped
 from harness.store.sweep_cells import cell
 from harness.types import HarnessError, check_choice, nearest
 from harness.types.settings import Config
@@ -43,15 +45,25 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
     for spec in systems():
         yield replace(
             whole,
-            cell=whole.cell and cell({**whole.cell["parameters"], "step": spec["step"]}, whole.cell["number"]),
+            cell=whole.cell and cell({**whole.cell["parameters"], **_own(spec)}, whole.cell["number"]),
             system=_build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
             config={**whole.config, "system": masking.masked(spec, sources.below("system"))},
-            given_name=whole.given_name and f"{whole.given_name}-step-{spec['step']}",
+            given_name=whole.given_name and f"{whole.given_name}-{_suffix(spec)}",
             many=True,
         )
+
+
+def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells one of several systems from the others: a checkpoint's step, a file."""
+    return {"step": spec["step"]} if spec.get("step") is not None else {"path": spec["path"]}
+
+
+def _suffix(spec: Mapping[str, Any]) -> str:
+    """Of a run's name."""
+    return f"step-{spec['step']}" if spec.get("step") is not None else Path(spec["path"]).stem
 
 
 def check(composed: DictConfig) -> None:
@@ -70,13 +82,16 @@ def job(composed: DictConfig, many: bool = False) -> Job:
     resolved, sources = contents(composed)
     own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
-    dataset, select = _dataset(resolved["dataset"])
+    engine = _build(resolved["engine"], "engine")
+    shelf.kept.resize(getattr(engine, "keep_models", 0))
+    spec = resolved["dataset"]
+    dataset, select = shelf.kept.get("data", stamped(spec), lambda: _dataset(spec))
     return Job(
         dataset=dataset,
         select=select,
         system=_build(resolved["system"], "system"),
         **scoring_parts(resolved),
-        engine=_build(resolved["engine"], "engine"),
+        engine=engine,
         recipes=_recipes(resolved),
         specs=config["metrics"],
         key=core.key(resolved, sources),
