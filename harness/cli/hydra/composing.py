@@ -14,9 +14,10 @@ from harness import masking
 from harness.cli.hydra.calling import command
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
+from harness.cli.hydra.watching import Watch
 from harness.inputs import plugins
 from harness.run import config as core
-from harness.types import HarnessError, check_choice, nearest
+from harness.types import HarnessError, Systems, check_choice, nearest
 from harness.types.settings import Config
 
 if TYPE_CHECKING:
@@ -33,15 +34,25 @@ SCORING = ("metrics", "postprocess", "stats", "tracking")
 def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
     """The job that a composed config describes, or one for each of the systems that its system stands for."""
     whole = job(composed, many)
-    cells = getattr(whole.system, "cells", None)
-    if cells is None:
+    systems: Any = whole.system
+    watch = _watch(composed, many)
+    if not isinstance(systems, Systems):
+        if watch is not None:
+            raise HarnessError(f"watch=true with one system, {systems.name}; expected system=checkpoints or adapters")
         yield whole
         return
+    try:
+        yield from _cells(composed, whole, systems, systems.cells() if watch is None else watch.cells(systems))
+    finally:
+        systems.close()
+
+
+def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[dict[str, Any]]) -> Iterator[Job]:
     resolved, sources = contents(composed)
-    for spec in cells():
+    for spec in specs:
         yield replace(
             whole,
-            system=_build(spec, "system"),
+            system=systems.system(spec) or _build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
@@ -49,6 +60,18 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
             given_name=whole.given_name and f"{whole.given_name}-step-{spec['step']}",
             many=True,
         )
+
+
+def _watch(composed: DictConfig, many: bool) -> Watch | None:
+    """How new checkpoints are waited for; None where they are not."""
+    if not composed.watch:
+        for key in ("watch_until", "watch_idle"):
+            if composed[key] is not None:
+                raise HarnessError(f"{key}={composed[key]} without watch=true; expected both")
+        return None
+    if many:
+        raise HarnessError("watch=true in a multirun; expected one run, since the first would keep the others waiting")
+    return None if composed.dry_run else Watch(composed.watch_until, composed.watch_idle)
 
 
 def check(composed: DictConfig) -> None:
