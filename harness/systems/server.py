@@ -124,7 +124,7 @@ class Server(OpenAI):
         if identity is None:
             return None
         asked = [self.prompt.template, self.system_message, self.parameters, self.extra]
-        started = [programs.identity(self.command, self.name), masked(self.environment)]
+        started = [programs.content(self.command), masked(self.environment)]
         return digest(["server", VERSION, identity, started, self.endpoint, asked])
 
     @property

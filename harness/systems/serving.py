@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import signal
 import socket
@@ -31,6 +32,7 @@ from typing import IO, Any
 
 from harness.types import HarnessError
 
+log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 LOOK = 0.2
 """Seconds between two looks at a server."""
@@ -39,6 +41,10 @@ GRACE = 10.0
 LINES = 12
 """Of a server's log, in a message."""
 MOST_STARTS = 2
+GROUPS = hasattr(os, "killpg")
+"""Not on Windows."""
+PATIENCE = 10.0
+"""Seconds after which one who waits is told what for."""
 GUARD = f"""
 import os, signal, sys, time
 sys.stdin.buffer.read()  # until whoever started the server is gone
@@ -106,10 +112,11 @@ class Start:
 class Running:
     """A server that was started."""
 
-    def __init__(self, start: Start, replica: int, port: int, log: Path | None) -> None:
-        self.start, self.path, self.root = start, log, f"http://{HOST}:{port}"
+    def __init__(self, start: Start, replica: int, port: int, path: Path | None) -> None:
+        """`path`: where its log goes."""
+        self.start, self.path, self.root = start, path, f"http://{HOST}:{port}"
         words, surroundings = start.words(port), start.surroundings(replica)
-        self._log: IO[bytes] = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115
+        self._log: IO[bytes] = open(path, "ab+") if path else tempfile.TemporaryFile()  # noqa: SIM115
         self._before = self._log.seek(0, os.SEEK_END)
         try:
             self.process = subprocess.Popen(
@@ -125,8 +132,14 @@ class Running:
             raise HarnessError(
                 f"{start.name}: {words[0]!r} cannot be started ({error}); expected a program on the PATH, or its path"
             ) from None
-        guard = [sys.executable, "-I", "-S", "-c", GUARD, str(self.process.pid)]
-        self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True)
+        self._guard: subprocess.Popen[bytes] | None = None
+        try:
+            if GROUPS:
+                guard = [sys.executable, "-I", "-S", "-c", GUARD, str(self.process.pid)]
+                self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True)
+        except BaseException:  # Ctrl-C, too, must leave nothing behind
+            self.end()
+            raise
 
     @property
     def ended(self) -> bool:
@@ -134,7 +147,7 @@ class Running:
 
     def wait(self) -> None:
         """Until it is healthy; `HarnessError` with the end of its log where it will not be."""
-        deadline, last = time.monotonic() + self.start.seconds, "no answer"
+        begun, last, told = time.monotonic(), "no answer", False
         while not self.ended:
             try:
                 with _DIRECT.open(self.root + self.start.health, timeout=5) as answer:
@@ -146,7 +159,13 @@ class Running:
                 error.close()
             except (OSError, http.client.HTTPException) as error:
                 last = str(getattr(error, "reason", error))
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - begun
+            if waited > PATIENCE and not told:
+                told = True
+                log.warning(
+                    "%s: waiting for the server%s", self.start.name, f" (its log: {self.path})" if self.path else ""
+                )
+            if waited > self.start.seconds:
                 raise HarnessError(
                     f"{self.start.name}: the server was not healthy within system.start_timeout="
                     f"{self.start.seconds:g} seconds ({self.start.health}: {last}); expected 200 from "
@@ -189,18 +208,19 @@ class Running:
             self.process.wait(GRACE)
         _signal(self.process, getattr(signal, "SIGKILL", signal.SIGTERM))
         self.process.wait()
-        self._guard.kill()
-        self._guard.wait()
-        if self._guard.stdin is not None:
-            self._guard.stdin.close()
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.wait()
+            if self._guard.stdin is not None:
+                self._guard.stdin.close()
         self._log.close()
 
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
+        if GROUPS:
             os.killpg(process.pid, number)
-        elif process.poll() is None:  # no groups on Windows
+        elif process.poll() is None:
             process.send_signal(number)
 
 
@@ -228,8 +248,8 @@ class Fleet:
                 )
             if before is not None:
                 before.end()
-            log = self.folder and self.folder / ("server.log" if self.start.replicas == 1 else f"server-{i}.log")
-            self._running[i] = Running(self.start, i, port, log)
+            path = self.folder and self.folder / ("server.log" if self.start.replicas == 1 else f"server-{i}.log")
+            self._running[i] = Running(self.start, i, port, path)
             self._starts[i] += 1
         running = [server for server in self._running if server is not None]
         started = [running[i] for i in missing]
