@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -191,3 +193,38 @@ def test_what_is_wrong_is_said(cli: Cli, words: list[str], expected: str) -> Non
     called = cli("run", *words, "tracking=none", "metrics=exact_match", "limit=3")
     assert called.code == 1
     assert expected in called.err
+
+
+TRAINING = """
+import sys, time
+import torch, transformers
+from pathlib import Path
+from tests.systems import tiny
+
+tiny.make("causal", Path("start"))
+model = transformers.AutoModelForCausalLM.from_pretrained("start")
+rows = [{"input_ids": [5, 6, 7], "labels": [5, 6, 7]}] * 24
+class Slowly(transformers.TrainerCallback):
+    def on_step_end(self, *_, **__): time.sleep(0.3)
+arguments = transformers.TrainingArguments(
+    "out", max_steps=9, save_steps=3, per_device_train_batch_size=2, report_to=[], disable_tqdm=True, use_cpu=True
+)
+words = transformers.AutoTokenizer.from_pretrained("start")
+transformers.Trainer(model, arguments, train_dataset=rows, processing_class=words, callbacks=[Slowly()]).train()
+"""
+
+
+@pytest.mark.slow
+def test_beside_a_real_trainer(tmp_path: Path, cli: Cli) -> None:
+    """It begins before the first checkpoint and ends by itself after the last."""
+    write_jsonl(tmp_path / "dev.jsonl", [{"id": "1", "source": "w1 w2", "references": ["w3"]}])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    with subprocess.Popen([sys.executable, "-c", TRAINING], cwd=tmp_path, env=environment) as trainer:
+        called = cli(*RUN, "system=checkpoints", "system.path=out/checkpoint-*", "system.max_new_tokens=4", "watch=true",
+                     "watch_idle=3")  # fmt: skip
+    assert trainer.returncode == 0
+    assert called.code == 0, called.err
+    assert "the trainer's last step is evaluated: training is over" in called.err
+    steps = [json.loads(path.read_text())["system"]["step"] for path in tmp_path.glob("runs/*/*/manifest.json")]
+    assert sorted(steps) == [3, 6, 9]
