@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from harness.inputs.files import digest
@@ -38,7 +38,7 @@ Completion = tuple[str | None, dict[str, Any]]
 
 
 class OpenAI(System):
-    incidental = (
+    incidental: ClassVar[tuple[str, ...]] = (
         "api_key_env", "concurrency", "requests_per_minute", "tokens_per_minute", "retries", "backoff",
         "connect_timeout", "read_timeout", "time_limit", "answer_mb", "price",
     )  # fmt: skip

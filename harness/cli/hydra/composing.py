@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ SCORING = ("metrics", "postprocess", "stats", "tracking")
 """Parts of the config that decide how outputs are scored and where that is logged."""
 
 
-def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
+def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
     """The job that a composed config describes, or one for each of the systems that its system stands for."""
     whole = job(composed, many)
     systems: Any = whole.system
