@@ -147,7 +147,7 @@ class Running:
 
     def wait(self) -> None:
         """Until it is healthy; `HarnessError` with the end of its log where it will not be."""
-        begun, last, told = time.monotonic(), "no answer", False
+        begun, last, quiet = time.monotonic(), "no answer", True
         while not self.ended:
             try:
                 with _DIRECT.open(self.root + self.start.health, timeout=5) as answer:
@@ -160,8 +160,8 @@ class Running:
             except (OSError, http.client.HTTPException) as error:
                 last = str(getattr(error, "reason", error))
             waited = time.monotonic() - begun
-            if waited > PATIENCE and not told:
-                told = True
+            if waited > PATIENCE and quiet:
+                quiet = False
                 log.warning(
                     "%s: waiting for the server%s", self.start.name, f" (its log: {self.path})" if self.path else ""
                 )

@@ -36,7 +36,7 @@ class Watch:
         """The config of each of them, in the order in which they come."""
         systems.watched()
         seen: set[int] = set()
-        told: set[str] = set()
+        mentioned: set[str] = set()
         newest = time.monotonic()
         while True:
             over, half = systems.finished(), systems.unfinished()  # before the look, so that it misses none
@@ -57,8 +57,8 @@ class Watch:
                 break
             waiting = [f"{folder} is still being written; waiting for it" for folder in half]
             for line in waiting or [f"{len(seen) or 'no'} checkpoints of {systems.name} so far; waiting for the next"]:
-                if line not in told:
-                    told.add(line)
+                if line not in mentioned:
+                    mentioned.add(line)
                     complain(line)
             try:
                 time.sleep(LOOK)
