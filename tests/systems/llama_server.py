@@ -11,7 +11,7 @@ if __name__ == "__main__":
     params = xllamacpp.CommonParams()
     params.model.path, params.port, params.hostnames = sys.argv[1], int(sys.argv[2]), ["127.0.0.1"]
     params.n_ctx, params.n_parallel, params.warmup = 4096, 2, False
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # several wait for each other on a busy machine
     server = xllamacpp.Server(params)
     print("listening at", server.listening_address, flush=True)
     signal.sigwait({signal.SIGTERM})

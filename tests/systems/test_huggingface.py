@@ -476,7 +476,7 @@ def test_what_is_wrong_is_said(causal: Path, tmp_path: Path) -> None:
         (lambda: HuggingFace("package:nope_nope/x.gguf"), "system.model=package:nope_nope/x.gguf: nope_nope is not installed"),
         (lambda: system(causal, adapter="./nope").key(), "system.adapter=./nope does not exist; expected a folder with an adapter"),
         (lambda: system(tmp_path / "empty").generate(BATCH), "cannot be loaded"),
-        (lambda: system(causal, adapter=str(tmp_path / "empty")).generate(BATCH), "cannot be loaded"),
+        (lambda: system(causal, adapter=str(tmp_path / "empty")).generate(BATCH), "/empty cannot be put on system.model="),
         (lambda: HuggingFace("no/such-model").generate(BATCH), "system.model=no/such-model cannot be loaded"),
     ):  # fmt: skip
         with pytest.raises(HarnessError) as raised:

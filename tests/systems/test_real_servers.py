@@ -55,7 +55,7 @@ def test_transformers_serve_gives_what_the_model_gives_killed_or_not(
 
 def test_llama_cpp_is_started_again_where_it_is_killed() -> None:
     pytest.importorskip("xllamacpp")
-    system = Server(LLAMA, SMOLLM2, max_tokens=40, concurrency=2)
+    system = Server(LLAMA, SMOLLM2, max_tokens=12, concurrency=2)
     assert system.name == "SmolLM2-135M-Instruct.Q4_1"
     texts = killed_in_the_middle(system)
     system.close()
