@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.systems.huggingface import HuggingFace
 from harness.systems.server import Server
 from tests.conftest import Called, example, gone, write_jsonl
 from tests.systems import tiny
+from tests.systems.test_huggingface import plain
 
 pytestmark = pytest.mark.slow
 Cli = Callable[..., Called]
@@ -46,8 +46,8 @@ def test_transformers_serve_gives_what_the_model_gives_killed_or_not(
     texts = killed_in_the_middle(system)
     processes = [server.process.pid for server in system.fleet.up]
     system.close()
-    expected = HuggingFace(str(folder), max_new_tokens=6, batch_invariant=True).generate(EXAMPLES)
-    assert texts == [output.text for output in expected]
+    prompts = [item.source or "" for item in EXAMPLES]
+    assert texts == plain(folder, prompts, max_new_tokens=6, do_sample=False)
     assert "the server ended with code -9; it is started again" in caplog.text
     assert gone(processes)
     assert (tmp_path / "server.log").stat().st_size > 0
