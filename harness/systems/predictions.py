@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -28,13 +28,13 @@ from harness.inputs.kept import Kept
 from harness.inputs.parts import read_parts
 from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.text_lines import texts_of_lines
+from harness.systems.prediction_files import PredictionFiles
 from harness.systems.prediction_rows import Fields
 from harness.types import Array, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
 from harness.types.text_columns import in_blocks
 from harness.types.texts import Places, starts_of
 
 log = logging.getLogger(__name__)
-TARGET = "harness.systems.predictions.Predictions"
 EXPECTED = "a file of outputs (system.path)"
 
 
@@ -45,13 +45,13 @@ class Predictions(System):
         self, path: str, quoting: bool = True, columns: Mapping[str, Any] | None = None, name: str | None = None
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
-        self._given, self._named = path, name
+        self._given = path
         self.name = name or remote.stem_of(path)
         self.quoting, self.columns = quoting, columns
         self.fields()  # says now what is wrong with the columns
-        many = type(self) is Predictions and glob.has_magic(path) and not Path(path).exists()
-        self.cells: Callable[[], list[dict[str, Any]]] | None = self._files if many else None
-        """Of a pattern, such as outputs/*.jsonl: the config of each file's own system."""
+        several = type(self) is Predictions and glob.has_magic(path) and not Path(path).exists()
+        self.several = PredictionFiles(path, name, {"quoting": quoting, "columns": columns}) if several else None
+        """Of a pattern, such as outputs/*.jsonl: a system for each file."""
         self._ids = Index(Texts.of([]))
         """Of the whole data set."""
         self._outputs: Kept[Outputs] = Kept()
@@ -65,13 +65,6 @@ class Predictions(System):
         self._index: RowIndex | None = None
         self._order: Places | None = None
         """Where in the file the output for each id is, of outputs in another order."""
-
-    def _files(self) -> list[dict[str, Any]]:
-        files = sorted(path for path in glob.glob(str(Path(self._given).expanduser())) if Path(path).is_file())
-        if not files:
-            raise HarnessError(f"system.path={self._given} matches no file; expected files of outputs")
-        shared = {"_target_": TARGET, "quoting": self.quoting, "columns": self.columns}
-        return [{**shared, "path": path, "name": self._named and f"{self._named}-{Path(path).stem}"} for path in files]
 
     @cached_property
     def path(self) -> Path:

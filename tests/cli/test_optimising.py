@@ -167,7 +167,14 @@ def test_the_space_in_hydras_syntax() -> None:
 
     from harness.cli.hydra.space import space
 
-    words = ["a=1,b", "c=range(1,9,2)", "d=interval(0,1)", "e=interval(0.5,2)", "f=tag(log,interval(1,100))", "g=7"]
+    words = [
+        "a=1,b",
+        "c=range(1,9,2)",
+        "d=int(interval(0,1))",
+        "e=interval(0.5,2)",
+        "f=tag(log,int(interval(1,100)))",
+        "g=7",
+    ]
     words += ["h=range(0,1,0.25)", "i=tag(log,interval(0.001,1.0))", "j=choice(true,no)"]
     made = space(words, None)
     assert made.fixed == ["g=7"]
@@ -179,7 +186,7 @@ def test_the_space_in_hydras_syntax() -> None:
         "f": IntDistribution(1, 100, log=True),
         "h": FloatDistribution(0.0, 0.75, step=0.25),
         "i": FloatDistribution(0.001, 1.0, log=True),
-        "j": CategoricalDistribution(["true", "no"]),
+        "j": CategoricalDistribution(["True", "no"]),
     }
     grid = space(["a=1,b", "c=range(1,4)"], None).grid
     assert grid == [{"a": a, "c": c} for a in ("1", "b") for c in (1, 2, 3)]

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -123,7 +123,7 @@ def _alone(composed: DictConfig) -> None:
         if composed.json is True:
             ending.print_runs_as_json(_records(finished), {0: message})
         sys.exit(1)
-    if finished[0].manifest["system"]["series"] and not composed.json:
+    if finished and finished[0].manifest["system"]["series"] and not composed.json:
         print_curve(finished)
     elif len(finished) > 1 and not composed.json:
         print_summary(finished, labels)
@@ -156,8 +156,8 @@ def _run(composed: DictConfig, many: bool, ended: Callable[[RunResult, bool], No
     from harness.report.terminal.progress import bars
     from harness.run.runner import run as run_job
 
-    with output.reserved(composed.json):
-        for job in jobs(composed, many):
+    with output.reserved(composed.json), closing(jobs(composed, many)) as cells:
+        for job in cells:
             ended(run_job(job, bars(composed.progress)), job.many)
 
 

@@ -1,7 +1,7 @@
 """What an optimising sweep searches, in Hydra's own syntax.
 
 `system=lead,lexrank` and `choice(…)` are values without order, `range(1,9)` whole numbers (or steps), `interval(0,1)`
-numbers in between, whole ones where both ends are, `tag(log, interval(1e-5, 1))` on a logarithmic scale.
+numbers in between, `int(interval(1,8))` whole ones, `tag(log, interval(1e-5, 1))` on a logarithmic scale.
 """
 
 from __future__ import annotations
