@@ -74,8 +74,9 @@ def test_two_cells_are_the_same_in_other_processes(launcher: str, files: Path, c
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "ray"])
 def test_twelve_cells_are_the_same_in_other_processes(launcher: str, files: Path, cli: Cli) -> None:
+    pytest.importorskip(f"hydra_plugins.hydra_{launcher.removesuffix('_local')}_launcher")
     same_under(launcher, cli, "system=lead,lexrank", "system.sentences=1,2,3", "postprocess.lowercase=true,false")
 
 
@@ -248,19 +249,42 @@ def test_leftovers_are_removed_by_the_next_sweep(files: Path, cli: Cli) -> None:
     assert queued.exists() and running.exists()
 
 
-# ---------------------------------------------------------------- Hydra 1.4
+# ---------------------------------------------------------------- Hydra 1.4, and plug-ins with pins of their own
+
+
+@pytest.mark.slow
+def test_hydras_own_optimiser(files: Path, cli: Cli) -> None:
+    """It gets a number of each cell, and is told of those that failed."""
+    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    called = cli(
+        *RUN, "--multirun", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.direction=maximize",
+        "hydra.sweeper.storage=sqlite:///study.db", "hydra.sweeper.study_name=s", "objective=bleu", "system=lead",
+        "system.sentences=range(0,3)",
+    )  # fmt: skip
+    import optuna
+
+    trials = optuna.load_study(study_name="s", storage="sqlite:///study.db").trials
+    failed = [trial for trial in trials if trial.params["system.sentences"] == 0]
+    assert [trial.state.name for trial in failed] == ["FAIL"] * len(failed)
+    assert all(trial.state.name == "COMPLETE" and trial.values for trial in trials if trial not in failed)
+    assert called.code == (1 if failed else 0)
 
 
 @pytest.mark.slow
 def test_all_of_it_with_hydra_1_4(tmp_path: Path) -> None:
-    wanted = [f"{name}==1.4.0rc3" for name in ("hydra-core", "hydra-joblib-launcher", "hydra-submitit-launcher")]
+    plugins = ("hydra-joblib-launcher", "hydra-submitit-launcher", "hydra-ray-launcher", "hydra-optuna-sweeper")
+    wanted = [f"{name}==1.4.0rc3" for name in ("hydra-core", *plugins)]
     pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--target", str(tmp_path)]
     installed = subprocess.run([*pip, *wanted, "omegaconf==2.4.1rc1"], capture_output=True, text=True)
     if installed.returncode:
         pytest.skip(f"Hydra 1.4 cannot be installed here: {installed.stderr.strip().splitlines()[-1]}")
-    tests = ["tests/cli/test_launchers.py", "tests/cli/test_json.py", "tests/cli/test_loading_once.py"]
+    names = ("test_launchers", "test_optimising", "test_cells", "test_sweep", "test_json", "test_loading_once")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        [
+            sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "",
+            "--deselect", "tests/cli/test_launchers.py::test_all_of_it_with_hydra_1_4",
+            *(f"tests/cli/{name}.py" for name in names),
+        ],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-3000:]
