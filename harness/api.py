@@ -9,12 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
-from harness.analysis import comparing, gating, loading, meta_study, noise, policies
+from harness.analysis import comparing, gating, loading, meta_study, noise, policies, swept
 from harness.analysis.gating import Gated
-=======
-from harness.analysis import comparing, loading, meta_study, noise, swept
->>>>>>> main
 from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
