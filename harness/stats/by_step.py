@@ -15,7 +15,7 @@ All of it comes from replicates on shared draws, those from which `harness best`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ from harness.stats.winner import Best, Contest, contests, own_interval, standard
 from harness.types import Advance, Array, Checkpoint, Curve, HarnessError, RunResult, Trend, nothing
 from harness.types.curves import IMPROVING, LEVEL, WORSENING
 
+DEFAULT = Options()
 LAST = 3
 """Checkpoints that a trend is of at least; a third of them where that is more."""
 
@@ -39,7 +40,7 @@ LAST = 3
 class CurveOptions:
     """What is asked of a curve beside its level."""
 
-    resampling: Options = Options()
+    resampling: Options = DEFAULT
     margins: tuple[tuple[str, float], ...] = ()
     """(score, difference that does not matter)."""
     further: int | None = None
@@ -56,9 +57,7 @@ class CurveOptions:
             raise HarnessError(f"further={self.further}; expected 1 step or more")
 
 
-def curves(
-    series: str, runs: dict[int, RunResult], options: CurveOptions, advance: Advance = nothing
-) -> list[Curve]:
+def curves(series: str, runs: dict[int, RunResult], options: CurveOptions, advance: Advance = nothing) -> list[Curve]:
     """The curves of one training run's checkpoints on the same data, by each headline score that all of them have."""
     options.check()
     steps = sorted(runs)
@@ -158,7 +157,7 @@ def _own(scored: _Scored, i: int, options: Options) -> tuple[float, float]:
     return own_interval(contest.runs[i], contest.samples[i], contest.drawn[i], scored.place, options)
 
 
-def _band(scored: _Scored, own: Sequence[tuple[float, float]], options: Options) -> Iterator[tuple[float, float]]:
+def _band(scored: _Scored, own: Sequence[tuple[float, float]], options: Options) -> list[tuple[float, float]]:
     """Bounds of each step that hold at all of them at once, never inside its own."""
     largest = np.abs(standardised(scored.deviations)).max(axis=0)
     distance = float(np.quantile(largest, options.level))

@@ -89,9 +89,7 @@ def contests(
     samples = [_sample(run, name, own, units) for name in names for run, own in zip(runs, designs, strict=True)]
     drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
     places = [slice(i * len(runs), (i + 1) * len(runs)) for i in range(len(names))]
-    return [
-        Contest(name, runs, samples[some], np.array(drawn[some])) for name, some in zip(names, places, strict=True)
-    ]
+    return [Contest(name, runs, samples[some], np.array(drawn[some])) for name, some in zip(names, places, strict=True)]
 
 
 def _designs(runs: Sequence[RunResult], options: Options) -> list[Design]:

@@ -66,10 +66,9 @@ from harness.types.texts import TextLists, Texts, text_fault
 
 __all__ = [
     "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Checkpoint",
-    "Comparison",
-    "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine", "Example", "Examples", "Figure", "Gate",
-    "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output", "Outputs", "Progress", "Recipe",
-    "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step", "Study",
-    "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "Trend", "check_choice", "check_least", "joined_columns",
-    "nearest", "nothing", "text_fault", "titled",
+    "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine", "Example",
+    "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output",
+    "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice",
+    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "Trend",
+    "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip
