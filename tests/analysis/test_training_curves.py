@@ -88,7 +88,9 @@ def test_chosen_on_dev_reported_on_test() -> None:
     assert (row.estimate, row.low, row.high) == (own.estimate, own.low, own.high)  # nothing to correct
     assert (step, row.earliest, row.earliest_run) == ("400", 300, "test-step-300")
     assert row.difference == pytest.approx((row.earliest_estimate or 0) - (row.estimate or 0))
-    with pytest.raises(HarnessError, match=r"--report has no run of mine-step-\d00 on test; found .mine-step-100.; exp"):
+    with pytest.raises(
+        HarnessError, match=r"--report has no run of mine-step-\d00 on test; found .mine-step-100.; exp"
+    ):
         harness.report_best(dev, [run for run in test if run.name.endswith("100")], resamples=100)
     with pytest.raises(HarnessError, match="--report has runs on dev, which --on chooses on; expected other data"):
         harness.report_best(dev, dev, resamples=100)

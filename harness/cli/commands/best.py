@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         help="of checkpoints: what N more steps could be worth at most (default: as many as the last ones span)",
     )
     grouping(best, question=False)
-    resampling(best, scores=False)
+    resampling(best)
     trusting(best)
     as_json(best)
     best.set_defaults(call=call, parser=best)
@@ -75,7 +75,8 @@ def _chosen(options: Any, asked: Any) -> None:
 
     runs = loaded(options)[0]
     rows = best(runs, asked.resampling, options.split, progress(options))
-    curves = [] if options.split else asked_curves(runs, asked, progress(options))
+    rows = _wanted(rows, options.score)
+    curves = [] if options.split else _wanted(asked_curves(runs, asked, progress(options)), options.score)
     if options.json:
         print_json(level=options.level, rows=[asdict(row) for row in rows], curves=[asdict(curve) for curve in curves])
         return
@@ -97,10 +98,23 @@ def _reported(options: Any, asked: Any) -> None:
         by_parameter(loaded_runs(runs, None, trust_of(options))[0], options.group_by)
         for runs in (options.on, options.report)
     )
-    rows = report_chosen(on, report, asked, progress(options))
+    rows = _wanted(report_chosen(on, report, asked, progress(options)), options.score)
     if options.json:
         print_json(level=options.level, rows=[asdict(row) for row in rows])
         return
-    from harness.report.terminal.choices import print_reported
+    from harness.report.terminal.reported import print_reported
 
     print_reported(rows)
+
+
+def _wanted(rows: Any, scores: list[str] | None) -> Any:
+    """Those of the scores that are asked for; each has some."""
+    from harness.types import HarnessError, nearest
+
+    known = list(dict.fromkeys(row.score for row in rows))
+    for score in scores or ():
+        if rows and score not in known:
+            raise HarnessError(
+                f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
+            )
+    return [row for row in rows if scores is None or row.score in scores]

@@ -14,7 +14,7 @@ from itertools import groupby
 from rich.text import Text
 
 from harness.inputs.visible import in_line
-from harness.report.curve_words import answer, choice, outlook, training_run
+from harness.report.curve_words import answer, outlook, training_run
 from harness.report.numbers import digits_of, interval, number
 from harness.report.terminal.layout import GAP, Columns, show
 from harness.report.terminal.summary import console
@@ -53,7 +53,7 @@ def print_answers(curves: Sequence[Curve]) -> None:
         out.print()
         out.print(Text(in_line(f"{training_run(series)} on {dataset}, by step"), "bold"))
         for curve in some:
-            out.print(in_line(f"{choice(curve)} {outlook(curve)}"))
+            out.print(in_line(f"{answer(curve)} {outlook(curve)}"))
 
 
 def _print_score(scored: Sequence[tuple[int, Score]], digits: int, curve: Curve | None) -> None:
