@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.coverage import checkpoints, few, repeats, several, shares, texts
+from benchmarks.coverage import checkpoints, few, race, repeats, several, shares, texts
 from benchmarks.coverage.cells import PAGE, Section, summary, write
 
 SECTIONS = {
@@ -17,6 +17,7 @@ SECTIONS = {
     "repeats": repeats.lines,
     "checkpoints": checkpoints.lines,
     "texts": texts.lines,
+    "race": race.lines,
 }
 SAMPLES = 1000
 
