@@ -8,16 +8,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.training import evaluate_checkpoint
 from harness.training import shared_ranks as ranks
 from harness.types import HarnessError, Output
 from tests.systems import tiny
+from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
+from tests.training import two_ranks
+from tests.training.test_checkpoint_scores import loaded
 
-SCRIPT = Path(__file__).parent / "two_ranks.py"
+SCRIPT = Path(two_ranks.__file__)
 HERE = threading.local()
 
 
@@ -87,11 +92,10 @@ def test_one_rank_alone_needs_no_other() -> None:
     assert ranks.together(lambda: 3) == [3]
 
 
-def called(folder: Path, out: Path, ranks_: int, mode: str) -> subprocess.CompletedProcess[str]:
+def called(folder: Path, out: Path, mode: str) -> subprocess.CompletedProcess[str]:
+    """Training on two ranks."""
     out.mkdir()
-    launch = [sys.executable]
-    if ranks_ > 1:
-        launch += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks_)]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(SCRIPT.parents[2])}
     command = [*launch, str(SCRIPT), str(folder), str(out), mode]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=500)
@@ -99,18 +103,27 @@ def called(folder: Path, out: Path, ranks_: int, mode: str) -> subprocess.Comple
 
 @pytest.mark.slow
 def test_two_ranks_give_the_bytes_of_one(tmp_path: Path) -> None:
-    """A real Trainer under torchrun, gloo on the processor: the same scores on every rank, and as with one."""
-    folder = tiny.make("seq2seq", tmp_path / "tiny")
-    for count in (1, 2):
-        ended = called(folder, tmp_path / str(count), count, "plain")
-        assert ended.returncode == 0, ended.stderr[-3000:]
-    alone = (tmp_path / "1" / "rank-0.json").read_bytes()
-    assert json.loads(alone)["scores"].keys() == {"2", "4"}
-    assert (tmp_path / "2" / "rank-0.json").read_bytes() == (tmp_path / "2" / "rank-1.json").read_bytes() == alone
-    assert (tmp_path / "2" / "statistics").read_bytes() == (tmp_path / "1" / "statistics").read_bytes()
-    shares = [json.loads((tmp_path / "2" / f"share-{rank}.json").read_text()) for rank in (0, 1)]
-    assert sum(shares) == json.loads((tmp_path / "1" / "share-0.json").read_text())
-    assert min(shares) > 0
+    """A real Trainer under torchrun, gloo on the processor: the same scores on both ranks, and those that one process
+    gives the checkpoints that were saved."""
+    out = tmp_path / "out"
+    ended = called(tiny.make("seq2seq", tmp_path / "tiny"), out, "plain")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    seen = (out / "rank-0.json").read_bytes()
+    assert (out / "rank-1.json").read_bytes() == seen
+    assert [json.loads((out / f"share-{rank}.json").read_text()) for rank in (0, 1)] == [40, 40]  # of 2 times 40
+    alone, rows = {}, b""
+    for step in (2, 4):
+        result = evaluate_checkpoint(
+            *loaded(out / "training" / f"checkpoint-{step}"),
+            two_ranks.ROWS,
+            two_ranks.METRICS,
+            step,
+            **two_ranks.OPTIONS,
+        )
+        alone[step] = {name: asdict(score) for name, score in result.scores.items()}
+        rows += result.statistics["chrf"].rows.tobytes()
+    assert json.dumps({"scores": alone}, sort_keys=True).encode() == seen
+    assert (out / "statistics").read_bytes() == rows
 
 
 @pytest.mark.slow
@@ -119,7 +132,6 @@ def test_two_ranks_give_the_bytes_of_one(tmp_path: Path) -> None:
     [("broken", "rank 1 failed, and rank 0 with it: no room on rank 1"), ("fsdp", "weights are sharded over ranks")],
 )
 def test_no_rank_is_left_waiting(tmp_path: Path, mode: str, message: str) -> None:
-    folder = tiny.make("seq2seq", tmp_path / "tiny")
-    ended = called(folder, tmp_path / "out", 2, mode)
+    ended = called(tiny.make("seq2seq", tmp_path / "tiny"), tmp_path / "out", mode)
     assert ended.returncode != 0
     assert message in ended.stderr
