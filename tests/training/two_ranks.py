@@ -18,10 +18,8 @@ OPTIONS: dict[str, Any] = {"max_new_tokens": 4, "resamples": 200, "track": False
 
 
 def sharded(model: Any, tokenizer: Any) -> None:
-    import torch.distributed as distributed
     from torch.distributed.fsdp import fully_shard
 
-    distributed.init_process_group("gloo")
     fully_shard(model)
     evaluate_checkpoint(model, tokenizer, ROWS, METRICS, **OPTIONS)
 
