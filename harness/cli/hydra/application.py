@@ -28,7 +28,7 @@ from harness.inputs.visible import visible
 from harness.run import config as core
 from harness.run.objective import values
 from harness.store.records import record
-from harness.types import HarnessError, RunRecord, RunResult
+from harness.types import Curve, HarnessError, RunRecord, RunResult
 from harness.types.settings import Config
 
 
@@ -90,10 +90,15 @@ def _task(composed: DictConfig) -> Any:
         return _alone(composed)
     marks, number, since = Marks(hydra_config.sweep.dir), hydra_config.job.num, time.monotonic()
     marks.begin(number)
-    ended = _cell(composed, number)
+    finished: list[RunResult] = []
+    ended = _cell(composed, number, finished)
     marks.end(replace(ended, seconds=round(time.monotonic() - since, 3)))
     if Sweep.current is not None:  # it runs in the process that was called
         Sweep.current.show()
+        if ended.error is None and not composed.json and (curves := _curves(finished, composed)):
+            from harness.report.terminal.learning_curve import print_curve
+
+            print_curve(finished, curves)
     return ended.value
 
 
@@ -123,16 +128,32 @@ def _alone(composed: DictConfig) -> None:
         if composed.json is True:
             ending.print_runs_as_json(_records(finished), {0: message})
         sys.exit(1)
-    if finished and finished[0].manifest["system"]["series"] and not composed.json:
-        print_curve(finished)
-    elif len(finished) > 1 and not composed.json:
+    curves = _curves(finished, composed)
+    if composed.json:
+        ending.print_runs_as_json(_records(finished), curves=curves)
+        return
+    if curves:
+        print_curve(finished, curves)
+    elif len(finished) > 1:
         print_summary(finished, labels)
-    (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(_records(finished))
+    ending.print_what_is_next(_records(finished))
 
 
-def _cell(composed: DictConfig, number: int) -> Ended:
+def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
+    """What the steps of checkpoints say; of other systems nothing."""
+    from harness.analysis.pairing import grouped
+    from harness.analysis.training_curves import curves_of
+    from harness.stats.by_step import CurveOptions
+    from harness.stats.options import Options
+
+    if not results or not results[0].manifest["system"]["series"]:
+        return []
+    stats = composed.stats
+    return curves_of(grouped(list(results)), CurveOptions(Options(stats.resamples, stats.level, seed=stats.seed)))
+
+
+def _cell(composed: DictConfig, number: int, finished: list[RunResult]) -> Ended:
     """A cell of a multirun: whatever goes wrong in it, the others go on, maybe on other machines."""
-    finished: list[RunResult] = []
     try:
         check(composed)
         if composed.dry_run:
