@@ -95,10 +95,10 @@ def _task(composed: DictConfig) -> Any:
     marks.end(replace(ended, seconds=round(time.monotonic() - since, 3)))
     if Sweep.current is not None:  # it runs in the process that was called
         Sweep.current.show()
-        if ended.error is None and not composed.json and (curves := _curves(finished, composed)):
+        if ended.error is None and not composed.json and _trained(finished):
             from harness.report.terminal.learning_curve import print_curve
 
-            print_curve(finished, curves)
+            print_curve(finished, _curves(finished, composed))
     return ended.value
 
 
@@ -132,11 +132,16 @@ def _alone(composed: DictConfig) -> None:
     if composed.json:
         ending.print_runs_as_json(_records(finished), curves=curves)
         return
-    if curves:
+    if _trained(finished):
         print_curve(finished, curves)
     elif len(finished) > 1:
         print_summary(finished, labels)
     ending.print_what_is_next(_records(finished))
+
+
+def _trained(results: Sequence[RunResult]) -> bool:
+    """Whether they are of checkpoints."""
+    return bool(results) and bool(results[0].manifest["system"]["series"])
 
 
 def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
@@ -146,7 +151,7 @@ def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
     from harness.stats.by_step import CurveOptions
     from harness.stats.options import Options
 
-    if not results or not results[0].manifest["system"]["series"]:
+    if not _trained(results):
         return []
     stats = composed.stats
     return curves_of(grouped(list(results)), CurveOptions(Options(stats.resamples, stats.level, seed=stats.seed)))
