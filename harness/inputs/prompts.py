@@ -94,7 +94,7 @@ class Prompt:
     def _constant(self) -> bool:
         """Whether the template asks the same whatever the example is."""
         try:
-            return not mentioned(self.template) - {"few_shot"}
+            return not mentioned(self.template) - (set() if self.few_shot["count"] else {"few_shot"})
         except TemplateFault:  # said when it is used
             return False
 

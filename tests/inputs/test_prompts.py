@@ -41,7 +41,7 @@ def test_few_shot_examples_are_drawn_for_each_example(tmp_path: Path) -> None:
         ("{{ few_shot", {"path": "pool.jsonl"}, "system.prompt is not a Jinja template"),
         ("{{ source }}", {"path": "pool.jsonl"}, "expected {{ few_shot }} where they go"),
         ("{{ few_shot }}", {"path": "pool.jsonl", "count": 9}, "pool.jsonl has 2 examples other than '1'; expected at least 9"),
-        ("{{ few_shot }}", {"path": "pool.jsonl", "count": 0}, "system.few_shot.count=0; expected a whole number"),
+        ("{{ few_shot }}", {"path": "pool.jsonl", "count": -1}, "system.few_shot.count=-1; expected a whole number"),
         ("{{ few_shot }}", {"path": "none.jsonl"}, "none.jsonl does not exist; expected a file of examples (system.few_shot.path)"),
         ("{{ few_shot }}", {"path": "pool.jsonl", "count": 1, "template": "{{ x }}"}, "system.few_shot.template: 'x' is undefined"),
         ("{{ few_shot }}", {"paht": "pool.jsonl"}, "system.few_shot.paht is not an option; system.few_shot has: path, count"),
@@ -69,3 +69,21 @@ def test_contexts_of_the_data_are_shown_and_what_was_judged_is_not() -> None:
             HarnessError, match=f"'{field}' is undefined in example '1'; expected one of: id, source, c"
         ):
             Prompt("{{ " + field + " }}")(asked)
+
+
+def test_no_example_is_zero_shot(tmp_path: Path) -> None:
+    few_shot = {"path": str(tmp_path / "not there.jsonl"), "count": 0}
+    assert Prompt("{{ few_shot }}Now: {{ source }}", few_shot)(example("1", "a")) == "Now: a"
+
+
+def test_a_prompt_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Sum up: {{ source }}\n")
+    assert Prompt(f"@{tmp_path}/a.txt")(example("1", "a")) == "Sum up: a"
+    with pytest.raises(HarnessError, match=r"cannot be read \(No such file or directory\)"):
+        Prompt(f"@{tmp_path}/b.txt")
+
+
+@pytest.mark.parametrize("template", ["Say something.", "{{ 1 + 1 }}"])
+def test_a_prompt_without_a_field_is_refused(template: str) -> None:
+    with pytest.raises(HarnessError, match="system.prompt uses no field of the example"):
+        Prompt(template)

@@ -44,7 +44,17 @@ NEEDED = {  # what the user must give (`???`), by choice
 
 
 def test_groups() -> None:
-    assert GROUPS == ["dataset", "engine", "experiment", "metrics", "postprocess", "stats", "system", "tracking"]
+    assert GROUPS == [
+        "dataset",
+        "engine",
+        "experiment",
+        "metrics",
+        "postprocess",
+        "prompt",
+        "stats",
+        "system",
+        "tracking",
+    ]
 
 
 @pytest.mark.parametrize(("group", "choice"), CHOICES, ids=lambda x: str(x))
@@ -54,7 +64,8 @@ def test_every_yaml_composes_and_is_built(
     monkeypatch.chdir(tmp_path)
     ConfigStore.instance().store(name="core", node=Config)
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        composed = compose("config", overrides=[f"{group}={choice}"])
+        asked = ["system=openai", "system.base_url=http://localhost/v1", "system.model=m"] if group == "prompt" else []
+        composed = compose("config", overrides=[*asked, f"{group}={choice}"])
     with open_dict(composed):
         for key in OmegaConf.missing_keys(composed):
             OmegaConf.update(composed, key, NEEDED[choice][key.removeprefix(f"{group}.")])
@@ -75,7 +86,7 @@ def test_every_yaml_says_how_it_is_used_and_shows_every_option(group: str, choic
     text = (CONF / group / f"{choice}.yaml").read_text()
     assert text.startswith("#")
     content = yaml.safe_load(text)
-    if "defaults" in content or group == "experiment":
+    if "defaults" in content or group in ("experiment", "prompt"):
         return
     for spec in content.values() if group == "metrics" else [content]:
         target = plugins.locate(spec["_target_"])

@@ -148,3 +148,20 @@ def test_white_space_at_the_ends_is_that_of_python(text: str, source: str) -> No
     assert shares["empty"] == float(not text.strip())
     assert shares["copied"] == (None if not source else float(text.strip() == source.strip()))
     assert shares["length_ratio"] == len(text) / 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "warned"),
+    [
+        (["a b", "a b", "a b"], True),
+        (["a b", "a c"], False),
+        (["a", "a a"], False),
+        (["a b"], False),
+        (["", ""], False),
+    ],
+)
+def test_outputs_that_are_all_the_same(texts: list[str], warned: bool) -> None:
+    health = Health()
+    for i, text in enumerate(texts):  # a block each
+        health.add(Examples.of([Example(str(i), "s", ())]), Outputs.of([Output(text)]))
+    assert any("outputs are the same text" in said for said in health.document()["warnings"]) == warned
