@@ -7,7 +7,7 @@ cost are of those that all cells have answered, and the best is chosen among the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from harness.stats.resampling import Sample
 from harness.stats.winner import Best
 from harness.store.sweep_cells import short_names, shown
 from harness.types import HarnessError, Progress, RunResult, check_choice, nearest
+from harness.types.shown import Shape, Shown, counted, number
 
 MEASURES = ("cost", "tokens", "seconds", "latency")
 """What a score is set against: of an output, the cost, the tokens in and out, the time that it took to make on this
@@ -97,12 +98,21 @@ class Part:
     """Of a race."""
 
 
-@dataclass(frozen=True)
-class Swept:
+@dataclass(frozen=True, repr=False)
+class Swept(Shown):
     """A sweep: its cells, and by data set what they show."""
 
     ledger: Ledger
     parts: tuple[Part, ...]
+
+    def shapes(self) -> Iterable[Shape]:
+        """The cells with their states; by data set the score of each."""
+        cells = self.ledger.cells
+        yield Shape(counted(len(cells), "cell"), ("cell", "state"), [(cell.label, cell.state) for cell in cells])
+        for part in self.parts:
+            points = [(point.label, number(point.score, part.digits)) for point in part.points]
+            best = f", the best {part.best.system}" if part.best else ""
+            yield Shape(f"{part.score} on {part.dataset}{best}", ("cell", part.score), points)
 
 
 def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, progress: Progress = silent) -> Swept:
