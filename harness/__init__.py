@@ -30,6 +30,7 @@ __all__ = [
     "sweep",
     "table",
     "variance",
+    "verify",
     "write_report",
 ]
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         sweep,
         table,
         variance,
+        verify,
         write_report,
     )
     from harness.stats.ranking import rankings

@@ -19,6 +19,7 @@ from harness.analysis import (
     policies,
     swept,
     training_curves,
+    verifying,
 )
 from harness.analysis.chosen import Reported
 from harness.analysis.gating import Gated
@@ -27,6 +28,7 @@ from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
 from harness.analysis.swept import Swept
 from harness.analysis.trust import Trusted
+from harness.analysis.verifying import Verified
 from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
@@ -144,6 +146,11 @@ def gate(
     asked = asked.with_margins(tuple((margins or {}).items()))
     options = ComparisonOptions(resamples=resamples, level=level, seed=seed)
     return gating.gate(runs, baselines, asked, options, trust=trust)
+
+
+def verify(files: Sequence[str | Path], runs: str | Path | None = None, trust: Trusted = False) -> Verified:
+    """The numbers of documents against their runs: `.findings` has what is wrong, with file, line and column."""
+    return verifying.verify(files, runs, trust)
 
 
 def power(
