@@ -12,9 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "HarnessError", "Metric", "__version__", "best", "compare", "curve", "evaluate", "load_run", "meta", "plot",
-    "power", "rankings", "report_best", "runs", "sweep", "table", "variance", "write_report",
-]  # fmt: skip
+    "HarnessError",
+    "Metric",
+    "__version__",
+    "best",
+    "compare",
+    "curve",
+    "evaluate",
+    "gate",
+    "load_run",
+    "meta",
+    "plot",
+    "power",
+    "rankings",
+    "report_best",
+    "runs",
+    "sweep",
+    "table",
+    "variance",
+    "write_report",
+]
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
 """Where a public name is defined; all others are in api."""
 
@@ -25,6 +42,7 @@ if TYPE_CHECKING:
         compare,
         curve,
         evaluate,
+        gate,
         load_run,
         meta,
         plot,

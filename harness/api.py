@@ -9,8 +9,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import chosen, comparing, loading, meta_study, noise, swept, training_curves
+from harness.analysis import (
+    chosen,
+    comparing,
+    gating,
+    loading,
+    meta_study,
+    noise,
+    policies,
+    swept,
+    training_curves,
+)
 from harness.analysis.chosen import Reported
+from harness.analysis.gating import Gated
 from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
@@ -109,6 +120,30 @@ def compare(
         margins=tuple((margins or {}).items()), question=question, sliced_by=by,
     )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
+
+
+def gate(
+    runs: Sequence[Run],
+    baselines: Sequence[Run],
+    margins: Mapping[str, float] | None = None,
+    policy: Mapping[str, Any] | str | Path | None = None,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = SEED,
+    trust: Trusted = False,
+) -> Gated:
+    """Has a change made it worse? Each run against the baseline on the same data: `.verdict` is `better`, `not worse`,
+    `worse` or `cannot tell`, `.code` what the command ends with, `.checks` what was asked and why it was answered so.
+
+    `margins={"bleu": 0.5}` are losses that do not matter; `policy` is a YAML file, or what one holds (docs/gate.md).
+    """
+    if policy is None:
+        asked = policies.Policy()
+    else:
+        asked = policies.load(policy) if isinstance(policy, str | Path) else policies.read(dict(policy), "policy")
+    asked = asked.with_margins(tuple((margins or {}).items()))
+    options = ComparisonOptions(resamples=resamples, level=level, seed=seed)
+    return gating.gate(runs, baselines, asked, options, trust=trust)
 
 
 def power(

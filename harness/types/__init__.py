@@ -17,12 +17,12 @@ nothing heavy, so that every room can import it and no room needs another.
 
 from __future__ import annotations
 
+from harness.types.admission import Gate
 from harness.types.context_forms import ContextFault
 from harness.types.contexts import Contexts
 from harness.types.curves import Checkpoint, Curve, Trend
 from harness.types.engine import Engine, Recipe
 from harness.types.errors import HarnessError, check_choice, check_least, nearest
-from harness.types.gate import Gate
 from harness.types.lists import Integers, Lists, Rows
 from harness.types.nouns import (
     Advance,
