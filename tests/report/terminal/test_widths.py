@@ -65,7 +65,7 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Print]:
         for run in harness.runs(below=folder / "runs")
     )
     dry = {
-        "name": "dev-a", "examples": 12_000, "outputs": 24_000, "journal": 7, "cached": 11, "generate": 23_982,
+        "name": "dev-a", "cell": None, "examples": 12_000, "outputs": 24_000, "journal": 7, "cached": 11, "generate": 23_982,
         "input_tokens": 9_876_543, "output_tokens": None, "seconds": 3_725.0, "cost": 12.5,
     }  # fmt: skip
     usage = SimpleNamespace(entries=12_345, size=67_890_000, oldest=1_700_000_000)
