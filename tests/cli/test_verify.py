@@ -99,7 +99,7 @@ def test_a_number_edited_by_hand_is_named_with_its_place(
     line, column = edited(path, row, lambda text: text.replace(".", f".{digit}", 1))
     called = cli("verify", name)
     assert called.code == 1
-    ((place, message),) = [found.split(": ", 1) for found in called.out.splitlines()[:-1]]
+    ((place, message),) = [shown.split(": ", 1) for shown in called.out.splitlines()[:-1]]
     assert place.startswith(f"{name}:{line}:")
     assert int(place.rpartition(":")[2]) <= column
     assert "where the run has" in message
