@@ -108,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
         best,
         cache,
         compare,
+        exporting,
+        importing_logs,
         merge,
         meta,
         plot,
@@ -133,7 +135,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
     # each says its options
-    for command in (score, merge, runs, compare, table, plot, report, power, variance, best, meta, cache, sync, ui):
+    for command in (
+        score, merge, runs, compare, table, plot, report, power, variance, best, meta, importing_logs, exporting, cache,
+        sync, ui,
+    ):  # fmt: skip
         command.add(commands)
     return parser
 
