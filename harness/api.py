@@ -18,7 +18,7 @@ from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
-from harness.run.imported import Destination
+from harness.run.from_log import Destination
 from harness.run.memory import STRATUM, Columns
 from harness.stats.detection import POWER, Power
 from harness.stats.experiments import Aim

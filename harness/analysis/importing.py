@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.analysis.loading import find_run
-from harness.importers import eee, formats, lm_eval
+from harness.importers import eee, known_formats, lm_eval
 from harness.importers.log import PREFIX, Log, LogDataset, LogSystem
 from harness.importers.stored import StoredRun, export_csv
-from harness.run.imported import Destination, Received, Stored, check_apart, job_of
+from harness.run.from_log import Destination, Received, Stored, check_apart, job_of
 from harness.run.runner import run
 from harness.types import HarnessError, Progress, RunResult, check_choice
 
@@ -39,7 +39,7 @@ def imported(asked: Asked, to: Destination, progress: Progress) -> Iterator[RunR
     """A run of each log."""
     if not asked.paths:
         raise HarnessError("no log was given; expected at least one file or folder")
-    logs = formats.read(asked.paths, asked.format, asked.scores)
+    logs = known_formats.read(asked.paths, asked.format, asked.scores)
     many = replace(to, many=len(logs) > 1)
     jobs = [job_of(_received(each, asked), many) for each in logs]
     check_apart(jobs)

@@ -10,7 +10,7 @@ import pytest
 
 from harness.analysis.importing import Asked, imported
 from harness.report.terminal.progress import silent
-from harness.run.imported import Destination
+from harness.run.from_log import Destination
 from harness.types import RunResult
 
 LOGS = Path(__file__).parent / "logs"

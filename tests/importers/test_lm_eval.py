@@ -54,14 +54,14 @@ def test_outputs_and_references(logs: Path, import_logs: Import) -> None:
 
 
 def test_runs_on_the_same_samples_pair_and_others_are_refused(logs: Path, import_logs: Import) -> None:
-    one, strict, words = import_logs(logs / "lm-eval" / "smollm2")
+    choice, strict, words = import_logs(logs / "lm-eval" / "smollm2")
     other, *_ = import_logs(logs / "lm-eval" / "noisy")
-    rows = harness.compare([one, other], baseline=one, resamples=200)
+    rows = harness.compare([choice, other], baseline=choice, resamples=200)
     assert [(row.score, row.n) for row in rows] == [("acc", 12), ("acc_norm", 12)]
-    difference = other.scores["acc"].estimate - one.scores["acc"].estimate
+    difference = other.scores["acc"].estimate - choice.scores["acc"].estimate
     assert rows[0].difference == pytest.approx(difference)
     with pytest.raises(HarnessError, match="different data"):
-        harness.compare([one, strict])
+        harness.compare([choice, strict])
     with pytest.raises(HarnessError, match="different data"):  # the same samples, filtered otherwise
         harness.compare([strict, words])
 
@@ -76,7 +76,9 @@ def test_the_verdict_beside_that_of_lm_evals_own_helper(logs: Path, import_logs:
     ]
     (first, error), (second, other) = ((table["acc,none"], table["acc_stderr,none"]) for table in tables)
     z = (second - first) / math.hypot(error, other)
-    assert z == pytest.approx(-0.91987, abs=1e-5) and math.erfc(abs(z) / math.sqrt(2)) == pytest.approx(0.35764, abs=1e-5)
+    assert z == pytest.approx(-0.91987, abs=1e-5) and math.erfc(abs(z) / math.sqrt(2)) == pytest.approx(
+        0.35764, abs=1e-5
+    )
     row = harness.compare(runs, baseline=runs[0], scores=["acc"], resamples=1000)[0]
     assert row.difference == pytest.approx(second - first) and row.verdict == "not distinguishable"
 
@@ -85,10 +87,10 @@ def test_another_prompt_is_other_data(logs: Path, import_logs: Import, tmp_path:
     shutil.copytree(logs / "lm-eval" / "noisy", tmp_path / "shot")
     for file in (tmp_path / "shot").glob("samples_*"):
         file.write_text(file.read_text().replace("Question: What animal says moo", "Question: What animal says neigh"))
-    one, *_ = import_logs(logs / "lm-eval" / "smollm2")
+    choice, *_ = import_logs(logs / "lm-eval" / "smollm2")
     other, *_ = import_logs(tmp_path / "shot")
     with pytest.raises(HarnessError, match="different data"):
-        harness.compare([one, other])
+        harness.compare([choice, other])
 
 
 def test_export_and_import_give_the_same_scores(logs: Path, import_logs: Import, tmp_path: Path) -> None:

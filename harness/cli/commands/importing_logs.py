@@ -44,7 +44,7 @@ def call(options: Any) -> None:
     from harness.analysis.importing import Asked, imported
     from harness.cli.arguments import progress
     from harness.cli.output import print_json, reserved, show_warnings
-    from harness.run.imported import Destination
+    from harness.run.from_log import Destination
 
     show_warnings()
     asked = Asked(options.paths, options.format, _names(options.scores), options.system, options.cluster)
