@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "export_run", "import_logs", "load_run",
-    "meta", "plot", "power", "rankings", "runs", "table", "variance", "write_report",
+    "meta", "plot", "power", "rankings", "runs", "sweep", "table", "variance", "write_report",
 ]  # fmt: skip
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
 """Where a public name is defined; all others are in api."""
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         meta,
         plot,
         power,
+        sweep,
         table,
         variance,
         write_report,
