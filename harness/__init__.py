@@ -12,9 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "export_run", "import_logs", "load_run",
-    "meta", "plot", "power", "rankings", "runs", "sweep", "table", "variance", "write_report",
-]  # fmt: skip
+    "HarnessError",
+    "Metric",
+    "__version__",
+    "best",
+    "compare",
+    "curve",
+    "evaluate",
+    "export_run",
+    "gate",
+    "import_logs",
+    "load_run",
+    "meta",
+    "plot",
+    "power",
+    "rankings",
+    "report_best",
+    "runs",
+    "sweep",
+    "table",
+    "variance",
+    "write_report",
+]
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
 """Where a public name is defined; all others are in api."""
 
@@ -23,13 +42,16 @@ if TYPE_CHECKING:
     from harness.api import (
         best,
         compare,
+        curve,
         evaluate,
         export_run,
+        gate,
         import_logs,
         load_run,
         meta,
         plot,
         power,
+        report_best,
         sweep,
         table,
         variance,

@@ -108,7 +108,7 @@ class Log:
         order = self.order.tolist()
         ids = [self.ids[i] for i in order]
         starts = np.flatnonzero([i == 0 or ids[i] != ids[i - 1] for i in range(len(ids))])
-        counts = np.diff(np.append(starts, len(ids)))
+        counts: np.ndarray[Any, np.dtype[np.int64]] = np.diff(np.append(starts, len(ids)))
         repeats = (np.arange(len(ids)) - np.repeat(starts, counts)).astype(np.int32)
         self._check_alike(order, np.repeat(starts, counts).tolist())
         names = dict.fromkeys(name for row in self.scores for name in row)
