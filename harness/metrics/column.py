@@ -24,7 +24,7 @@ from harness.types import Array, Batch, HarnessError
 
 
 class Column(UserMetric):
-    plain = ("field", "name", "higher_is_better", "bounds")
+    plain: tuple[str, ...] = ("field", "name", "higher_is_better", "bounds")
     at_once = False
     unscored = "have no number"
 
