@@ -275,10 +275,9 @@ def _points(
 
 def _saved(runs: Sequence[RunResult]) -> Saved | None:
     """What cells of a race left out, at the rate of what they generated."""
-    from harness.stats.racing import ERROR
-
     raced = [run.manifest.get("raced") for run in runs]
-    if not any(raced):
+    error = next((float(own["error"]) for own in raced if own), None)
+    if error is None:
         return None
     outputs, of, seconds, cost = 0, 0, 0.0, 0.0
     known = {"seconds": True, "cost": True}
@@ -292,7 +291,7 @@ def _saved(runs: Sequence[RunResult]) -> Saved | None:
             known[measure] &= each is not None or not left
             seconds += left * (each or 0.0) if measure == "seconds" else 0.0
             cost += left * (each or 0.0) if measure == "cost" else 0.0
-    return Saved(outputs, of, seconds if known["seconds"] else None, cost if known["cost"] else None, ERROR)
+    return Saved(outputs, of, seconds if known["seconds"] else None, cost if known["cost"] else None, error)
 
 
 def document(swept: Swept) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Round:
     """Of the units of the data."""
     score: str
     """That is raced for."""
+    error: float
+    """How often the best may be dropped."""
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
