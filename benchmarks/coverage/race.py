@@ -89,7 +89,7 @@ def raced(world: World, rng: np.random.Generator, seed: int) -> Tally:
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Races", "")
     yield f"k made-up systems on {N:,} examples, or {CLUSTERS} clusters of them, %: how often a race at {100 * ERROR:g}"
-    yield "% drops the best, and what of the grid's outputs it takes, on average. Of 128 systems 200 samples were drawn."
+    yield "% drops the best, and what of the grid's outputs it takes, on average. Of 128 there are 200 samples."
     rows = []
     for name, kind in (
         ("mean", {}),
