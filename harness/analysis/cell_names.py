@@ -19,7 +19,7 @@ def cell_of(run: RunResult | RunRecord) -> Mapping[str, Any] | None:
 def dropped(run: RunResult | RunRecord) -> bool:
     """Whether a race ended it before it had answered all examples."""
     raced = run.manifest.get("raced") if run.manifest else None
-    return bool(raced) and raced["units"] < raced["of_units"]
+    return raced is not None and raced["units"] < raced["of_units"]
 
 
 def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:

@@ -193,7 +193,7 @@ def print_summary(
 def _dropped(run: RunResult | RunRecord) -> bool:
     """Whether a race ended it before it had answered all examples: it is shown beside what the race came to."""
     raced = run.manifest.get("raced") if run.manifest else None
-    return bool(raced) and raced["units"] < raced["of_units"]
+    return raced is not None and raced["units"] < raced["of_units"]
 
 
 def _cells(run: RunResult | RunRecord, name: str, digits: int) -> tuple[str, str]:
