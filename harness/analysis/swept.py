@@ -251,7 +251,7 @@ def expenses_of(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | No
 
 
 def _expense(run: RunResult, measure: str) -> float | None:
-    took = run.manifest["generation"]
+    took = run.manifest.get("generation") or {}
     outputs = (took.get("generated") or 0) + (took.get("cached") or 0)
     if measure == "latency":
         return None if took.get("latency_p50") is None else float(took["latency_p50"])
