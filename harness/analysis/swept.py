@@ -251,7 +251,7 @@ def expenses_of(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | No
 
 
 def _expense(run: RunResult, measure: str) -> float | None:
-    took = run.manifest.get("generation") or {}
+    took: Mapping[str, Any] = run.manifest.get("generation") or {}
     outputs = (took.get("generated") or 0) + (took.get("cached") or 0)
     if measure == "latency":
         return None if took.get("latency_p50") is None else float(took["latency_p50"])
@@ -260,8 +260,8 @@ def _expense(run: RunResult, measure: str) -> float | None:
         return 1 / rate if rate else None
     total = took.get("cost")
     if measure == "tokens":
-        sides = [took.get("input_tokens"), took.get("output_tokens")]
-        total = None if None in sides else sum(sides)
+        given, made = took.get("input_tokens"), took.get("output_tokens")
+        total = None if given is None or made is None else given + made
     return float(total) / outputs if total is not None and outputs else None
 
 
