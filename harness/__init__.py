@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -19,17 +20,21 @@ __all__ = [
     "compare",
     "curve",
     "evaluate",
+    "export_run",
     "gate",
+    "import_logs",
     "load_run",
     "meta",
     "plot",
     "power",
     "rankings",
     "report_best",
+    "run",
     "runs",
     "sweep",
     "table",
     "variance",
+    "verify",
     "write_report",
 ]
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
@@ -42,7 +47,9 @@ if TYPE_CHECKING:
         compare,
         curve,
         evaluate,
+        export_run,
         gate,
+        import_logs,
         load_run,
         meta,
         plot,
@@ -51,10 +58,28 @@ if TYPE_CHECKING:
         sweep,
         table,
         variance,
+        verify,
         write_report,
     )
+    from harness.cli.hydra.from_python import run
     from harness.stats.ranking import rankings
     from harness.types import HarnessError, Metric
+
+
+class _CallableRoom(ModuleType):
+    """`harness.run(…)` is what users call, and harness/run/ the room whose modules are imported by that name: one
+    module that can be called is both, whichever comes first."""
+
+    def __call__(self, *words: str) -> Any:
+        from harness.cli.hydra.from_python import run
+
+        return run(*words)
+
+
+if not TYPE_CHECKING:  # for type checkers it is the function
+    import importlib
+
+    importlib.import_module("harness.run").__class__ = _CallableRoom
 
 
 def __getattr__(name: str) -> Any:

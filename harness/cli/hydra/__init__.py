@@ -13,6 +13,7 @@ optimising.py   `hydra/sweeper=harness`: trials of a study until as many as want
 studies.py      the study, on Optuna: asked, told, found again
 space.py        what it searches, in Hydra's syntax
 ending.py       what ends a command: JSON, or what to type next
+from_python.py  `harness.run(…)`: the same from Python
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone

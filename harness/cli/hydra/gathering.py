@@ -107,8 +107,10 @@ class Gathering:
             for folder in cell.folders:
                 numbers.setdefault(folder, []).append(number)
         for folder, same in numbers.items():
-            if len(same) > 1:
-                named = " and ".join(f"{number} ({self.label(number)})" for number in same[:2])
+            called = {self.label(number): number for number in reversed(same)}  # a race runs a cell again and again
+            if len(called) > 1:
+                two = list(called.items())[::-1][:2]
+                named = " and ".join(f"{number} ({label})" for label, number in two)
                 complain(
                     f"cells {named} have the same key and are one run, {folder}: what varies between them changes "
                     "nothing"
