@@ -87,8 +87,6 @@ class Gathering:
             print()
             print_summary(runs, labels)
             ending.print_what_is_next(runs)
-        if self.total is None:
-            self._say_what_changes_nothing()
         if failed:
             named = "\n".join(
                 f"  {number} {self.label(number)}: {shorten(error, SHORT, placeholder=' …')}"
@@ -99,22 +97,6 @@ class Gathering:
                 f"What is finished is kept. To try these again:\n  {calling.command()}"
             )
         return 1 if failed else 0
-
-    def _say_what_changes_nothing(self) -> None:
-        """Cells of a grid that are one run: what varies between them is of no consequence."""
-        numbers: dict[str, list[int]] = {}
-        for number, cell in sorted(self.ended.items()):
-            for folder in cell.folders:
-                numbers.setdefault(folder, []).append(number)
-        for folder, same in numbers.items():
-            called = {self.label(number): number for number in reversed(same)}  # a race runs a cell again and again
-            if len(called) > 1:
-                two = list(called.items())[::-1][:2]
-                named = " and ".join(f"{number} ({label})" for label, number in two)
-                complain(
-                    f"cells {named} have the same key and are one run, {folder}: what varies between them changes "
-                    "nothing"
-                )
 
     def interrupted(self) -> str:
         """What is to be known where a multirun is ended before its end."""
