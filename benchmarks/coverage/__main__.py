@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
-from benchmarks.coverage import few, repeats, several, shares, texts
+from benchmarks.coverage import best, few, meta, repeats, several, shares, slices, stopping, texts
 from benchmarks.coverage.cells import PAGE, Section, rates, summary, write
 
 SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
@@ -17,6 +17,10 @@ SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "few": (few.lines, 600),
     "several": (several.lines, 1000),
     "repeats": (repeats.lines, 1000),
+    "best": (best.lines, 300),
+    "stopping": (stopping.lines, 300),
+    "slices": (slices.lines, 500),
+    "meta": (meta.lines, 250),
     "texts": (texts.lines, 400),
 }
 """What makes each, and from how many samples a cell."""

@@ -119,7 +119,7 @@ def rates(section: Section) -> Iterator[str]:
     yield from ("| question | rates | should be | missed |", "| --- | ---: | ---: | ---: |")
     for (question, wanted), cells in section.worst.items():
         missed = section.missed[question]
-        last = f"{missed} of {len(cells)} cells" if missed else f"none of {len(cells)}"
+        last = f"{missed} of {len(cells)} cells" if missed else "none"
         yield f"| {question} | {100 * min(cells):.1f} to {100 * max(cells):.1f} % | {wanted} | {last} |"
 
 

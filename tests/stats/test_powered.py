@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import meta_coverage
+from benchmarks.coverage import meta
 from harness.stats.powered import Labelled, powered, predictions
 from harness.types import Array, HarnessError
 
