@@ -28,8 +28,8 @@ def lines(section: Section) -> Iterator[str]:
     yield from ("### Runs that end early", "")
     yield f"Up to {EXAMPLES:,} right or wrong answers, a look after every {BATCH}; a run ends once its score is known"
     yield f"to lie above or below {THRESHOLD:g}, or above or below that of a baseline ({BASELINE:g}). How far off the"
-    yield "score is on average, in points of 100, as the mean of what was seen and as it is reported; how often its bounds"
-    yield "hold, and how often the answer is wrong, %."
+    yield "score is on average, in points of 100, as the mean of what was seen and as it is reported; how often its"
+    yield "bounds hold, and how often the answer is wrong, %."
     rows = []
     cases = [("threshold", truth) for truth in TRUTHS] + [("baseline", gain) for gain in GAINS]
     for rule, truth in cases:
