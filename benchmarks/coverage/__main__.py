@@ -17,10 +17,10 @@ SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "few": (few.lines, 600),
     "several": (several.lines, 1000),
     "repeats": (repeats.lines, 1000),
-    "best": (best.lines, 300),
-    "stopping": (stopping.lines, 300),
-    "slices": (slices.lines, 500),
-    "meta": (meta.lines, 250),
+    "best": (best.lines, 250),
+    "stopping": (stopping.lines, 250),
+    "slices": (slices.lines, 300),
+    "meta": (meta.lines, 150),
     "texts": (texts.lines, 400),
 }
 """What makes each, and from how many samples a cell."""

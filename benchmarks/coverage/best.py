@@ -17,7 +17,13 @@ from harness.stats.winner import best_of
 
 RUNS, EXAMPLES, RESAMPLES = (5, 20, 100), 50, 500
 SPREADS = {"equal": 0.0, "spread by their noise": 1.0, "spread by four times that": 4.0}
-CORRELATIONS = (0.0, 0.7)
+CELLS = (
+    ("equal", 0.0),
+    ("spread by their noise", 0.0),
+    ("spread by their noise", 0.7),
+    ("spread by four times that", 0.0),
+)
+"""How true scores lie, and the correlation of two runs' scores of an example."""
 
 
 def lines(section: Section) -> Iterator[str]:
@@ -26,16 +32,15 @@ def lines(section: Section) -> Iterator[str]:
     yield "score, %: its own, the corrected one, and that of a held-out half (`--split`); and how far off its score is"
     yield "on average, in standard errors of one run."
     rows = []
-    for spread in SPREADS:
-        for correlation in CORRELATIONS:
-            for k in RUNS:
-                purpose = (14, k, round(SPREADS[spread]), round(10 * correlation))
-                tally = simulated(partial(chosen, k, SPREADS[spread], correlation), section.samples, purpose)
-                corrected = section.held(tally["corrected"], "the best of 5, 20 or 100 runs")
-                split = section.held(tally["split"], "the best, on a half that it was not chosen on")
-                offs = [f"{tally[name]:+.2f}" for name in ("off", "off, corrected")]
-                cells = [section.plain(tally["own"]), corrected, split, *offs]
-                rows.append([spread, f"{correlation:g}", f"{k}", *cells])
+    for spread, correlation in CELLS:
+        for k in RUNS:
+            purpose = (14, k, round(SPREADS[spread]), round(10 * correlation))
+            tally = simulated(partial(chosen, k, SPREADS[spread], correlation), section.samples, purpose)
+            corrected = section.held(tally["corrected"], "the best of 5, 20 or 100 runs")
+            split = section.held(tally["split"], "the best, on a half that it was not chosen on")
+            offs = [f"{tally[name]:+.2f}" for name in ("off", "off, corrected")]
+            cells = [section.plain(tally["own"]), corrected, split, *offs]
+            rows.append([spread, f"{correlation:g}", f"{k}", *cells])
     heads = ["truths", "correlated by", "runs", "its own", "corrected", "split", "off", "off, corrected"]
     yield from ("", *table(heads, rows))
 

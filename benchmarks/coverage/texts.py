@@ -243,14 +243,16 @@ def lines(section: Section) -> Iterator[str]:
     for score in people.rows:
         for n in SIZES:
             shown = [
-                section.alarms(cells[n][f"{score} {test} null"], "their paired tests")
+                section.alarms(cells[n][f"{score} {test} null"], "a paired test of BLEU, ROUGE-L or BERTScore")
                 + f" | {percent(cells[n][f'{score} {test} real'])}"
                 for test in TESTS
             ]
-            difference = section.held(cells[n][f"{score} difference"], "differences of two systems by them")
+            difference = section.held(
+                cells[n][f"{score} difference"], "a difference of two systems by BLEU, ROUGE-L or BERTScore"
+            )
             yield f"| {score} | {n:,} | {' | '.join(shown)} | {difference} |"
     for n in SIZES:
-        shown = [section.alarms(cells[n][f"any {test} null"], "any of three tests, by max-T") for test in TESTS]
+        shown = [section.alarms(cells[n][f"any {test} null"], "any of three tests of them, by max-T") for test in TESTS]
         yield f"| any of the three, adjusted by max-T | {n:,} | {shown[0]} | | {shown[1]} | | |"
     truths = {score: people.truth(score) for score in people.rows}
     seen = ", ".join(f"{score} {values[1] - values[0]:+.4g}" for score, values in truths.items())
@@ -261,7 +263,7 @@ def lines(section: Section) -> Iterator[str]:
     for n in (400, 1600):
         tally = spread_out(clustered, people, n, samples)
         for score in people.rows:
-            own = section.held(tally[f"{score} by cluster"], "them by cluster")
+            own = section.held(tally[f"{score} by cluster"], "BLEU, ROUGE-L, BERTScore of clusters")
             yield f"| {score} | {n:,} | {percent(tally[f'{score} by example'])} | {own} |"
     yield from _best_of_many(section)
     yield from ("", "### Looking after every 25 examples: bounds for mean ROUGE-L ever wrong, %", "")

@@ -24,7 +24,7 @@ from harness.stats.options import ComparisonOptions
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
-MANY_UNITS = 50
+MANY_UNITS = 20
 """Of equal size, from which replicates are taken for normal."""
 
 
@@ -182,6 +182,8 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         lost=lost,
         method=method,
         note=None,
+        posterior_better=None,
+        posterior_within=None,
     )
     return Tested(row, hypothesis)
 

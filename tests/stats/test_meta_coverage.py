@@ -44,10 +44,10 @@ def test_intervals_hold() -> None:
 
 
 def test_intervals_of_many_systems_on_few_items_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Percentiles of the resampled scores held 67 in 100: means of people and metrics share the luck of the items."""
-    assert meta.held("items", 13, 25, 60, 100)["system pearson"] >= 0.9
+    """Percentiles of the resampled scores held 44 to 67 in 100: means of people and metrics share the luck of the items."""
+    assert meta.held("items", 25, 25, 40, 100)["system pearson"] >= 0.9
     monkeypatch.setattr(agreement, "without_luck_of_items", lambda people, metric, noise: (people, metric))
-    assert meta.held("items", 13, 25, 60, 100)["system pearson"] < 0.86
+    assert meta.held("items", 25, 25, 40, 100)["system pearson"] < 0.86
 
 
 def test_alarms_are_as_rare_as_stated() -> None:
@@ -58,7 +58,7 @@ def test_metrics_that_misjudge_whole_systems_raise_no_alarm() -> None:
     """Outputs that change places one by one take these systems for all there are; the verdict does not follow them."""
     shares = alarms("both", World(system_error=0.6, error=0.5), 40)
     for name in ("segment kendall_b", "system spa"):
-        assert shares[f"{name} by outputs"] > 0.25
+        assert shares[f"{name} by outputs"] > 0.15
         assert shares[name] <= 0.13
 
 

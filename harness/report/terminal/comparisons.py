@@ -1,4 +1,4 @@
-"""Comparisons, rankings and the best of many, as tables and sentences for a terminal."""
+"""Comparisons and rankings, as tables and sentences for a terminal."""
 
 from __future__ import annotations
 
@@ -97,6 +97,8 @@ def _print_pairs(out: Console, rows: Sequence[Comparison], options: Settings) ->
         out.print(in_line(sentence(by_score, options.alternative)))
         if said := stages(by_score):
             out.print(in_line(said))
+        for row in (row for row in by_score if row.caution):
+            out.print(in_line(f"{row.score}: {row.caution}."))
 
 
 def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Columns, Columns]:
@@ -106,12 +108,16 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
     checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
     wide = Columns(
         ("score", "left"), ("difference", "point"), (bounds_head, "interval"), ("p", "right"), *checks,
-        ("p adj.", "right"), ("won/tied/lost %", "right"), ("verdict", "left"),
+        ("p adj.", "right"), *((head, "right") for head in _beliefs(rows)), ("won/tied/lost %", "right"),
+        ("verdict", "left"),
     )  # fmt: skip
+    believed = _beliefs(rows)
     narrow = Columns(("score", "left"), ("diff.", "point"), (bounds_head, "interval"), ("verdict", "left"))
     narrow.add_row("", "p", "p adj.", "won/tied/lost %", style="dim")
     if checked:
         narrow.add_row("", "p", "p", "t-test, Wilcoxon", style="dim")
+    if believed:
+        narrow.add_row("", *(*believed, "")[:2], "", style="dim")
     for row in rows:
         style = {"better": "green", "worse": "red"}.get(row.verdict, "")
         difference = "n/a" if row.difference is None else f"{row.difference:+.{row.digits}f}"
@@ -119,12 +125,24 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
         others = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
         unclear = row.verdict == "not distinguishable" and options.alternative != "two-sided"
         verdict = Text(f"not shown {options.alternative}" if unclear else row.verdict, style)
-        wide.add_row(row.score, difference, ends, _p(row.p_value), *others, _p(row.p_adjusted), _shares(row), verdict)
+        beliefs = [_p(value) for value in (row.posterior_better, row.posterior_within)[: len(believed)]]
+        wide.add_row(
+            row.score, difference, ends, _p(row.p_value), *others, _p(row.p_adjusted), *beliefs, _shares(row), verdict
+        )
         narrow.add_row(row.score, difference, ends, verdict)
         narrow.add_row("", _p(row.p_value), _p(row.p_adjusted), _shares(row), style="dim")
         if checked:
             narrow.add_row("", *others, "", style="dim")
+        if believed:
+            narrow.add_row("", *(*beliefs, "")[:2], "", style="dim")
     return wide, narrow
+
+
+def _beliefs(rows: Sequence[Comparison]) -> tuple[str, ...]:
+    """The heads of the probabilities that there are."""
+    if all(row.posterior_better is None for row in rows):
+        return ()
+    return ("P(better)", "P(within margin)") if any(row.margin for row in rows) else ("P(better)",)
 
 
 def _print_rankings(out: Console, rankings: Sequence[Any], options: Settings) -> None:
@@ -269,54 +287,3 @@ def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
 def listed(items: Sequence[str]) -> str:
     """`a, b and c`"""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
-
-
-def print_best(rows: Sequence[Any]) -> None:
-    """The best of several runs, as it stands and corrected for the choice."""
-    out = console()
-    for dataset, group in groupby(rows, key=lambda r: r.dataset):
-        winners = list(group)
-        first = winners[0]
-        halves = "" if first.held_out is None else f" to choose on, {first.held_out:,} held out"
-        title = f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}{halves}"
-        out.print(Text(title, "bold"))
-        bounds_head = f"{100 * first.level:g}% interval"
-        reported = "corrected" if first.held_out is None else "held out"
-        shown = Columns(
-            ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds_head, "interval"),
-            (reported, "point"), (bounds_head, "interval"), ("chosen again", "right"),
-        )  # fmt: skip
-        narrow = Columns(
-            ("score", "left"), ("best", "left"), ("estimate", "point"), (bounds_head, "interval"),
-            ("chosen again", "right"),
-        )  # fmt: skip
-        for row in winners:
-            pairs = ((row.estimate, row.low, row.high), (row.corrected, row.corrected_low, row.corrected_high))
-            cells = [
-                cell
-                for estimate, low, high in pairs
-                for cell in (number(estimate, row.digits), bounds(low, high, row.digits))
-            ]
-            shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
-            narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")
-            narrow.add_row("", f"  {reported}", *cells[2:], "")
-        show(out, shown, narrow)
-        for row in (row for row in winners if row.ties):
-            out.print(
-                in_line(f"{row.score}: {listed(row.ties)} {'has' if len(row.ties) == 1 else 'have'} the same score")
-            )
-        out.print(in_line(_contenders(winners)))
-        out.print()
-    luck = "minus what the best of so many gains by luck, with bounds that hold whichever run had won"
-    other = "the winner's score on the half that it was not chosen on"
-    out.print(
-        f"{'Corrected: ' + luck if rows[0].held_out is None else 'Held out: ' + other}. Chosen again: the share of "
-        "resamples in which the same run wins.",
-        style="dim",
-    )
-
-
-def _contenders(rows: Sequence[Any]) -> str:
-    """How many runs could as well be the best."""
-    parts = [f"{row.score} {row.contenders - 1}" for row in rows if row.contenders > 1]
-    return f"Others that could be the best: {listed(parts)}." if parts else "No other run could be the best."
