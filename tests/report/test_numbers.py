@@ -20,10 +20,9 @@ from harness.metrics.perplexity import Perplexity
 from harness.metrics.rouge import Rouge
 from harness.metrics.squad import ExactMatch, TokenF1
 from harness.metrics.ter import Ter
-from harness.report.terminal.comparisons import print_comparisons
+from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.summary import print_run
-from harness.report.terminal.winners import print_best
 from harness.stats.options import ComparisonOptions
 from harness.tracking.description import description
 from harness.types import Batch, Metric, RunResult, Score

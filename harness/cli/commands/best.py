@@ -35,6 +35,6 @@ def call(options: Any) -> None:
     if options.json:
         print_json(level=options.level, rows=[asdict(row) for row in rows])
     else:
-        from harness.report.terminal.winners import print_best
+        from harness.report.terminal.comparisons import print_best
 
         print_best(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from harness.report.terminal.comparisons import listed, sentence
+from harness.report.terminal.wording import listed, sentence
 from harness.types import Comparison, Group, Study
 
 

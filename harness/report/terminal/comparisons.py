@@ -1,8 +1,8 @@
-"""Comparisons and rankings, as tables and sentences for a terminal."""
+"""Comparisons, rankings and the best of many, as tables for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -15,12 +15,11 @@ from harness.report.numbers import bounds, number
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
+from harness.report.terminal.wording import listed, sentence, stages
 from harness.types import Comparison, Comparisons
 
 LETTERS = 12
 """Characters of a label of letters that are still read."""
-STAGES = ("retrieval", "faithfulness", "answer")
-"""Parts of a system that retrieves and answers."""
 MANY = 10
 """More pairs than this are shown as a ranking only."""
 
@@ -205,85 +204,52 @@ def _shares(row: Comparison) -> str:
     return "n/a" if None in shares else "/".join(f"{100 * (share or 0):.0f}" for share in shares)
 
 
-def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
-    """Who is better, in words.
-
-    One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
-    x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
-    the other direction, so there it is `A is not shown to be better than B; …`. With margins, `A and B are equivalent
-    on x (within ±0.5).` and `A is not worse than B on x (by 0.5 or more).`
-    """
-    first = rows[0]
-    by_verdict = {verdict: [row for row in rows if row.verdict == verdict] for verdict in {row.verdict for row in rows}}
-    parts = [
-        f"{verdict} than {first.baseline} on {listed([row.score for row in some])}"
-        for verdict in ("better", "worse")
-        if (some := by_verdict.get(verdict))
-    ]
-    said = [f"{first.system} is {' and '.join(parts)}"] if parts else []
-    said += _within_margins(first, by_verdict)
-    too_few = by_verdict.get("too few to tell", [])[:1]  # the others say the same
-    said += [f"too few to tell {row.system} from {row.baseline} ({row.note})" for row in too_few]
-    unclear = by_verdict.get("not distinguishable", [])
-    if not unclear:
-        return f"{'; '.join(said)}."
-    limits = _limits(first, unclear)
-    one_sided = alternative != "two-sided"
-    if not said:
-        apart = f"is not shown to be {alternative} than {first.baseline}"
-        tied = f"and {first.baseline} cannot be told apart"
-        more = ", which is not to say that they are equal" if any(row.margin for row in unclear) else ""
-        return f"{first.system} {apart if one_sided else tied}{more}; {limits}."
-    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
-    return f"{'; '.join(said)}; {rest} on the rest ({limits})."
-
-
-def stages(rows: Sequence[Comparison]) -> str | None:
-    """Which part of a system that retrieves and answers moved, by the verdicts; None where no score is of contexts.
-
-    `Which part moved: retrieval is better (mrr); faithfulness is worse (faithfulness); the answer is not shown to have
-    moved.`
-    """
-    by_stage = {stage: [row for row in rows if row.stage == stage] for stage in STAGES}
-    if not (by_stage["retrieval"] or by_stage["faithfulness"]):
-        return None
-    said, still = [], []
-    for stage, of_it in by_stage.items():
-        name = f"the {stage}" if stage == "answer" else stage
-        ways = [(way, [row.score for row in of_it if row.verdict == way]) for way in ("better", "worse")]
-        moved = [f"{way} ({listed(scores)})" for way, scores in ways if scores]
-        if moved:
-            said.append(f"{name} is {' and '.join(moved)}")
-        elif of_it:
-            still.append(name)
-    if still:
-        said.append(f"{listed(still)} {'is' if len(still) == 1 else 'are'} not shown to have moved")
-    return f"Which part moved: {'; '.join(said)}."
+def print_best(rows: Sequence[Any]) -> None:
+    """The best of several runs, as it stands and corrected for the choice."""
+    out = console()
+    for dataset, group in groupby(rows, key=lambda r: r.dataset):
+        winners = list(group)
+        first = winners[0]
+        halves = "" if first.held_out is None else f" to choose on, {first.held_out:,} held out"
+        title = f"{in_line(dataset)}: the best of {first.of} runs, n = {first.n:,} {first.unit}{halves}"
+        out.print(Text(title, "bold"))
+        bounds_head = f"{100 * first.level:g}% interval"
+        reported = "corrected" if first.held_out is None else "held out"
+        shown = Columns(
+            ("score", "left"), ("best", "left"), ("as it stands", "point"), (bounds_head, "interval"),
+            (reported, "point"), (bounds_head, "interval"), ("chosen again", "right"),
+        )  # fmt: skip
+        narrow = Columns(
+            ("score", "left"), ("best", "left"), ("estimate", "point"), (bounds_head, "interval"),
+            ("chosen again", "right"),
+        )  # fmt: skip
+        for row in winners:
+            pairs = ((row.estimate, row.low, row.high), (row.corrected, row.corrected_low, row.corrected_high))
+            cells = [
+                cell
+                for estimate, low, high in pairs
+                for cell in (number(estimate, row.digits), bounds(low, high, row.digits))
+            ]
+            shown.add_row(row.score, row.system, *cells, f"{row.chosen_again:.0%}")
+            narrow.add_row(row.score, row.system, *cells[:2], f"{row.chosen_again:.0%}")
+            narrow.add_row("", f"  {reported}", *cells[2:], "")
+        show(out, shown, narrow)
+        for row in (row for row in winners if row.ties):
+            out.print(
+                in_line(f"{row.score}: {listed(row.ties)} {'has' if len(row.ties) == 1 else 'have'} the same score")
+            )
+        out.print(in_line(_contenders(winners)))
+        out.print()
+    luck = "minus what the best of so many gains by luck, with bounds that hold whichever run had won"
+    other = "the winner's score on the half that it was not chosen on"
+    out.print(
+        f"{'Corrected: ' + luck if rows[0].held_out is None else 'Held out: ' + other}. Chosen again: the share of "
+        "resamples in which the same run wins.",
+        style="dim",
+    )
 
 
-def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Comparison]]) -> list[str]:
-    """What the margins show."""
-    said = []
-    if some := by_verdict.get("equivalent"):
-        within = listed([f"{row.score} (within ±{row.margin:g})" for row in some])
-        said.append(f"{first.system} and {first.baseline} are equivalent on {within}")
-    if some := by_verdict.get("not worse"):
-        within = listed([f"{row.score} (by {row.margin:g} or more)" for row in some])
-        said.append(f"{first.system} is not worse than {first.baseline} on {within}")
-    return said
-
-
-def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
-    """What could have been seen."""
-    reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
-    limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
-    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
-    if more:
-        limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
-    seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
-    return limits + (f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else "")
-
-
-def listed(items: Sequence[str]) -> str:
-    """`a, b and c`"""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+def _contenders(rows: Sequence[Any]) -> str:
+    """How many runs could as well be the best."""
+    parts = [f"{row.score} {row.contenders - 1}" for row in rows if row.contenders > 1]
+    return f"Others that could be the best: {listed(parts)}." if parts else "No other run could be the best."

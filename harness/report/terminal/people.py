@@ -11,9 +11,10 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
-from harness.report.terminal.comparisons import adjusted, listed
+from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
+from harness.report.terminal.wording import listed
 
 TITLES = {
     "pearson": "Pearson", "spearman": "Spearman", "kendall_b": "Kendall b", "kendall_c": "Kendall c",

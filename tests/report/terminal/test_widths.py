@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
-from harness.report.terminal.comparisons import print_comparisons
+from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.costs import print_cache, print_dry_run
 from harness.report.terminal.hints import print_next
 from harness.report.terminal.layout import Columns
@@ -23,7 +23,6 @@ from harness.report.terminal.learning_curve import print_curve
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.run_list import print_runs
 from harness.report.terminal.summary import print_run, print_summary
-from harness.report.terminal.winners import print_best
 from harness.stats.options import ComparisonOptions
 from harness.types import RunRecords
 from tests.conftest import BAD, GOOD, ROWS
