@@ -72,17 +72,17 @@ def test_a_run_that_ends_early_is_not_off(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_slices_hold_and_alarm_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (10, 10, 10)
-    tally = mean(slices.of_slices, 150, "mean", sizes)
-    assert tally["held"] >= HOLDS - errors(150, HOLDS)
-    assert tally["any"] <= ALARMS + errors(150, ALARMS)
-    assert tally["interaction"] <= ALARMS + errors(150, ALARMS)
+    tally = mean(slices.of_slices, 80, "mean", sizes)
+    assert tally["held"] >= HOLDS - errors(80, HOLDS)
+    assert tally["any"] <= ALARMS + errors(80, ALARMS)
+    assert tally["interaction"] <= ALARMS + errors(80, ALARMS)
     monkeypatch.setattr(family, "max_t", lambda statistics, nulls, exact, scales: [0.0] * len(statistics))
-    assert mean(slices.of_slices, 60, "mean", sizes)["any"] > ALARMS + errors(60, ALARMS)  # not corrected
+    assert mean(slices.of_slices, 40, "mean", sizes)["any"] > ALARMS + errors(40, ALARMS)  # not corrected
     whole = interaction._Slices.spread
     monkeypatch.setattr(
         interaction._Slices, "spread", lambda of, gains: 0.5 * whole(of, gains) if gains.ndim > 1 else whole(of, gains)
     )
-    assert mean(slices.of_slices, 60, "mean", sizes)["interaction"] > ALARMS + errors(60, ALARMS)
+    assert mean(slices.of_slices, 40, "mean", sizes)["interaction"] > ALARMS + errors(40, ALARMS)
 
 
 def test_several_small_data_sets_alarm_as_stated() -> None:
@@ -114,10 +114,10 @@ def test_margins_alarm_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_few_clusters_and_small_strata_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    clusters = mean(few.interval_of_clusters, 100, 10)
-    strata = mean(few.interval_of_strata, 150, 2)
+    clusters = mean(few.interval_of_clusters, 60, 10)
+    strata = mean(few.interval_of_strata, 80, 2)
     for share in (clusters["mean auto"], clusters["share 0.1 auto"], strata["auto"]):
-        assert share >= HOLDS - errors(100, HOLDS)
-    assert clusters["share 0.1 percentile"] < HOLDS - errors(100, HOLDS)
+        assert share >= HOLDS - errors(60, HOLDS)
+    assert clusters["share 0.1 percentile"] < HOLDS - errors(60, HOLDS)
     monkeypatch.setattr(Design, "with_small_strata_merged", lambda design: design)
-    assert mean(few.interval_of_strata, 150, 2)["auto"] < strata["auto"] - 0.02
+    assert mean(few.interval_of_strata, 80, 2)["auto"] < strata["auto"] - 0.02
