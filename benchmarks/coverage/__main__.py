@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
-from benchmarks.coverage import best, few, meta, race, repeats, several, shares, slices, stopping, texts
+from benchmarks.coverage import best, checkpoints, few, meta, race, repeats, several, shares, slices, stopping, texts
 from benchmarks.coverage.cells import PAGE, Section, rates, summary, write
 
 SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
@@ -21,6 +21,7 @@ SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "stopping": (stopping.lines, 120),
     "slices": (slices.lines, 200),
     "meta": (meta.lines, 100),
+    "checkpoints": (checkpoints.lines, 1000),
     "race": (race.lines, 1000),
     "texts": (texts.lines, 400),
 }
