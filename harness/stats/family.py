@@ -24,7 +24,7 @@ from harness.stats.options import ComparisonOptions
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
-MANY_UNITS = 20
+MANY_UNITS = 30
 """Of equal size, from which replicates are taken for normal."""
 
 

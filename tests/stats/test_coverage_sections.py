@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from benchmarks.coverage import best, few, several, slices, stopping
-from benchmarks.coverage.cells import ALARMS, HOLDS, One, Tally
+from benchmarks.coverage.cells import ALARMS, HOLDS, Tally
 from harness.run import stopping as run_stopping
 from harness.stats import family, interaction, margins, winner
 from harness.stats.design import Design
@@ -29,9 +29,8 @@ def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 def mean(simulation: Callable[..., Tally], samples: int, *cell: object) -> Tally:
     """The average over seeded simulations of one cell."""
     sums: dict[str, float] = defaultdict(float)
-    one: One = lambda rng, seed: simulation(*cell, rng, seed)  # noqa: E731
     for seed in range(samples):
-        for name, value in one(np.random.default_rng([seed, 7]), seed).items():
+        for name, value in simulation(*cell, np.random.default_rng([seed, 7]), seed).items():
             sums[name] += value / samples
     return dict(sums)
 
