@@ -97,7 +97,7 @@ def test_small_data_sets_are_corrected_for_each_other(monkeypatch: pytest.Monkey
     gains = [[1.0, 1.1, 0.9, 1.05, 0.95, 1.02], [0.5, -0.6, 0.4, -0.5, 0.55, -0.45, 0.1], [0.3, -0.4, 0.5, -0.6] * 2]
     first = harness.compare(sets(gains), resamples=2000)[0]
     assert first.p_value == 1 / 32
-    assert first.p_adjusted == pytest.approx(1 - (1 - 1 / 32) ** 3, abs=0.01)
+    assert first.p_adjusted == pytest.approx(1 - (1 - 1 / 32) ** 3, abs=0.02)
     monkeypatch.setattr(family, "MANY_UNITS", 0)
     assert harness.compare(sets(gains), resamples=2000)[0].p_adjusted == 1 / 32
 
@@ -117,6 +117,6 @@ def test_few_clusters_and_small_strata_hold(monkeypatch: pytest.MonkeyPatch) -> 
     strata = mean(few.interval_of_strata, 80, 2)
     for share in (clusters["mean auto"], clusters["share 0.1 auto"], strata["auto"]):
         assert share >= HOLDS - errors(60, HOLDS)
-    assert clusters["share 0.1 percentile"] < HOLDS - errors(60, HOLDS)
+    assert clusters["share 0.02 percentile"] < HOLDS - errors(60, HOLDS)
     monkeypatch.setattr(Design, "with_small_strata_merged", lambda design: design)
     assert mean(few.interval_of_strata, 80, 2)["auto"] < strata["auto"] - 0.02
