@@ -15,7 +15,7 @@ import yaml
 
 from harness.inputs import files
 from harness.inputs.plugins import source as source_of
-from harness.run import generation, manifest, reading
+from harness.run import environment, generation, manifest, reading
 from harness.run.answers import Answers, Located
 from harness.run.generation import Source
 from harness.run.job import Job, check_same_config
@@ -47,14 +47,14 @@ def run(job: Job, progress: Progress) -> RunResult:
         store.copy_journals(job.origins, job.folder)
         source = Source.of(job)
         data, answers, stopped = answered(data, scorer, source, progress)
-        subject = _subject(job, data)
+        subject = subject_of(job, data)
         key = _result_key(subject, answers, scorer, job)
         unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
         keys = {"config": job.key, "system": source.identity, "result": key}
         facts = _facts(source, data, answers, keys, started, earlier)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
-            store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
+            store.write(job.folder, None, b"", _yaml(job.config), result.manifest, _environment(job))
         else:
             if earlier and earlier["dataset"]["key"] != subject.dataset_key:
                 log.warning(CHANGED, job.folder)
@@ -113,11 +113,11 @@ def written(result: RunResult, writer: Writer, job: Job, facts: Facts) -> RunRes
     scores = store.scores_json(result, facts.examples)
     digests = {**writer.digests(), "scores.json": files.bytes_digest(scores)}
     result = replace(result, manifest=manifest.manifest(job, result, facts, digests))
-    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest)
+    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest, _environment(job))
     return result
 
 
-def _subject(job: Job, data: Data) -> Subject:
+def subject_of(job: Job, data: Data) -> Subject:
     original = job.original()
     key = original["dataset"]["key"] if original else data.key
     return Subject(job.name, job.dataset.name, key, job.system.name, job.dataset.cluster, job.folder)
@@ -143,6 +143,13 @@ def _facts(
         content = data.document
         took = generation.facts(source.journal.content, answers.raw(), source.job.system.price)
     return Facts(len(data.examples), content, fields, keys, took, started, earlier)
+
+
+def _environment(job: Job) -> dict[str, Any]:
+    """The distributions that took part, those of the outputs that are not generated again included."""
+    earlier = [finished.read_environment(folder) for folder in (*job.origins, job.folder)]
+    packages = [package for document in earlier if document for package in document["packages"]]
+    return environment.document(packages)
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

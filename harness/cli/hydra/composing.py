@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra.calling import command
+from harness.cli.hydra import calling
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.inputs import plugins
@@ -80,7 +80,8 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         config=config,
         given_name=config["name"],
         many=many,
-        command=command(),
+        command=calling.command(),
+        call=calling.recorded(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
         **{key: resolved[key] for key in PASSED},
     )
