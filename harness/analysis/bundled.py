@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.bundling import OPTIONS, comparisons
-from harness.analysis.sameness import Found
+from harness.analysis.sameness import Checked
 from harness.stats.options import ComparisonOptions
 from harness.store import zipped
 from harness.types import HarnessError, Progress, RunResult
@@ -34,7 +34,7 @@ def changed_members(place: Path) -> list[Difference]:
     return [Difference(name, "SHA-256", listed, here) for name, listed, here in zipped.changed(place)]
 
 
-def compare_comparisons(place: Path, runs: Sequence[RunResult], found: Found, progress: Progress) -> None:
+def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked, progress: Progress) -> None:
     """Every difference, bound and p-value of comparisons.json, tested again."""
     try:
         stored = json.loads((place / "comparisons.json").read_text("utf-8"))
@@ -50,14 +50,14 @@ def compare_comparisons(place: Path, runs: Sequence[RunResult], found: Found, pr
             name = _name(row)
             other = mine.pop(name, None)
             if other is None:
-                found.value("comparisons.json", name, row.get("p_value"), None)
+                checked.value("comparisons.json", name, row.get("p_value"), None)
                 continue
             for number in NUMBERS:
-                found.number("comparisons.json", f"{name}, {number}", row.get(number), other[number])
+                checked.number("comparisons.json", f"{name}, {number}", row.get(number), other[number])
             for text in TEXTS:
-                found.value("comparisons.json", f"{name}, {text}", row.get(text), other[text])
+                checked.value("comparisons.json", f"{name}, {text}", row.get(text), other[text])
         for name in mine:
-            found.value("comparisons.json", name, None, mine[name]["p_value"])
+            checked.value("comparisons.json", name, None, mine[name]["p_value"])
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -57,7 +57,9 @@ def run_files(folder: Path, texts: bool) -> dict[str, bytes]:
     if command:
         manifest["command"] = {**command, "folder": None}
     if not texts and manifest.get("texts") is None:
-        contents["examples.parquet"], manifest = without_texts(folder, manifest, scores["scores"])
+        metrics = [statistics.metric for statistics in load_run(folder).statistics.values()]
+        read = {field for metric in metrics for field in (*metric.reads, *metric.needs_fields, metric.groups) if field}
+        contents["examples.parquet"], manifest = without_texts(folder, manifest, scores["scores"], read - {"id"})
     contents["manifest.json"] = (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode()
     return contents
 
@@ -107,13 +109,13 @@ def _in_examples(folder: Path, held: dict[str, str]) -> list[str]:
 
     rows = read_examples(folder)
     names = [name for name in rows.column_names if str(rows.schema.field(name).type).endswith(("string", "string>"))]
-    found = []
+    places = []
     for name in names:
         for id_, value in zip(rows.column("id").to_pylist(), rows.column(name).to_pylist(), strict=True):
             texts = value if isinstance(value, list) else [value]
             if any(isinstance(text, str) and packing.in_text(text, held) for text in texts):
-                found.append(f"{name} of example {id_!r}")
-    return found
+                places.append(f"{name} of example {id_!r}")
+    return places
 
 
 def together(runs: Sequence[RunResult]) -> list[RunResult]:

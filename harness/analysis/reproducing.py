@@ -8,11 +8,11 @@ where that takes none of their code; what cannot be computed at all is named.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.sameness import TOLERANCE, Found, compare_results
+from harness.analysis.sameness import TOLERANCE, Checked, compare_results
 from harness.analysis.trust import Trust, described, in_folder
 from harness.inputs import files, plugins
 from harness.postprocess import Postprocess
@@ -26,6 +26,7 @@ from harness.store import finished
 from harness.store.folder import described_rows
 from harness.store.rescored import Stored, StoredDataset, StoredSystem
 from harness.store.shape import FILES
+from harness.store.textless import HASHED
 from harness.types import HarnessError, Metric, Progress, RunResult
 from harness.types.reproductions import CannotBeTried, Difference, Reproduction
 
@@ -48,28 +49,46 @@ def from_outputs(folder: Path, trust: Trust, progress: Progress, tolerance: floa
     """Scores the stored outputs again; a reproduction alone where that cannot be tried."""
     manifest = _manifest(folder)
     damaged = changed_files(folder, manifest)
-    found = Found(tolerance, differences=list(damaged), compared=len(manifest["files"]))
+    checked = Checked(tolerance, differences=list(damaged), compared=len(manifest["files"]))
     try:
         stored = finished.read(folder, finished.Scoring(trust.metric, described))
         job, from_rows, missing = _job(folder, stored, trust)
-        scored = scored_again(job, from_rows, progress)
+        scored = _scored(job, from_rows, progress)
     except CannotBeTried:
         raise
     except HarnessError as error:
         if not damaged:
             raise
         unread = Difference(folder.name, "cannot be read", None, str(error))
-        return Reproduction(manifest["name"], "outputs", found.compared, [*damaged, unread])
-    texts = manifest.get("texts") != "hashed"
-    compare_results(_without(stored, missing), scored, found, texts)
+        return Reproduction(manifest["name"], "outputs", checked.compared, [*damaged, unread])
+    texts = manifest.get("texts") != HASHED
+    kept = tuple(part for part in stored.slices if part.by in job.stats.slices)
+    compare_results(replace(_without(stored, missing), slices=kept), scored, checked, texts)
     notes = [*_rows_only(from_rows, texts), *not_the_same(manifest, stored, scored)]
+    if len(kept) < len(stored.slices):
+        others = dict.fromkeys(part.by for part in stored.slices if part not in kept)
+        notes.append(f"not computed again: slices by {', '.join(others)}, which take the texts")
     return Again(
         stored,
         scored,
         Reproduction(
-            stored.name, "outputs", found.compared, found.differences, found.example, missing, notes, found.spread
+            stored.name,
+            "outputs",
+            checked.compared,
+            checked.differences,
+            checked.example,
+            missing,
+            notes,
+            checked.spread,
         ),
     )
+
+
+def _scored(job: Job, from_rows: FromRows, progress: Progress) -> RunResult:
+    try:
+        return scored_again(job, from_rows, progress)
+    except HarnessError as error:  # a model or a tokenizer that is not here
+        raise CannotBeTried(f"{job.name} cannot be scored here: {error}") from None
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -98,7 +117,7 @@ def _job(folder: Path, run: RunResult, trust: Trust) -> tuple[Job, FromRows, lis
     manifest = run.manifest
     config = manifest["config"]
     described_by = described_rows(folder)
-    texts = manifest.get("texts") != "hashed"
+    texts = manifest.get("texts") != HASHED
     specs: Mapping[str, Any] = config.get("metrics") or {}
     known = Trust(trust.everything, trust.metrics, (*trust.specs, *in_folder(conf_dir())), trust.shown)
     metrics: dict[str, Metric] = {}
@@ -117,12 +136,15 @@ def _job(folder: Path, run: RunResult, trust: Trust) -> tuple[Job, FromRows, lis
         if name not in metrics
     ]
     stored = Stored(folder)
+    stats = _stats(config)
+    if not texts:
+        stats = replace(stats, slices=[by for by in stats.slices if by in stored.rows.metadata])
     job = Job(
         dataset=StoredDataset(stored),
         system=StoredSystem(stored),
         postprocess=_postprocess(config, trust) if texts else Postprocess(),
         metrics=metrics,
-        stats=_stats(config),
+        stats=stats,
         tracker=NoTracking(),
         key=manifest["key"],
         specs=dict(specs),
@@ -171,11 +193,10 @@ def _without(run: RunResult, missing: list[str]) -> RunResult:
     """The stored run without the scores that nothing here can compute."""
     if not missing:
         return run
-    from dataclasses import replace
-
     tested = {score for statistics in run.statistics.values() for score in statistics.metric.score_names}
     kept = {name: score for name, score in run.scores.items() if name in tested or not run.untested}
-    return replace(run, scores=kept, slices=())
+    parts = (replace(part, scores={k: v for k, v in part.scores.items() if k in kept}) for part in run.slices)
+    return replace(run, scores=kept, slices=tuple(parts))
 
 
 def _rows_only(from_rows: FromRows, texts: bool) -> list[str]:
@@ -203,8 +224,9 @@ def not_the_same(manifest: Mapping[str, Any], stored: RunResult, scored: RunResu
         if packages.get(name) not in (None, version):
             notes.append(f"{name}: {packages[name]} there, {version} here")
     for name, statistics in stored.statistics.items():
-        other = scored.statistics.get(name)
-        for what, before in statistics.signature.provenance.items() if other else ():
+        if (other := scored.statistics.get(name)) is None:
+            continue
+        for what, before in statistics.signature.provenance.items():
             now = other.signature.provenance.get(what)
             if now != before and not any(note.startswith(f"{what}:") for note in notes):
                 notes.append(f"{what}: {before} there, {now} here")

@@ -24,7 +24,7 @@ TEXTS = ("output", "error")
 
 
 @dataclass
-class Found:
+class Checked:
     """What a comparison found so far."""
 
     tolerance: float = TOLERANCE
@@ -47,92 +47,92 @@ class Found:
             self.differences.append(Difference(place, what, stored, here))
 
 
-def compare_results(stored: RunResult, here: RunResult, found: Found, texts: bool = True) -> None:
+def compare_results(stored: RunResult, here: RunResult, checked: Checked, texts: bool = True) -> None:
     """`texts`: whether the stored run has its texts; without them there are no bounds of failed examples."""
-    _compare_scores("scores.json", stored.scores, here.scores, found, texts)
-    found.value("scores.json", "failed", stored.failed, here.failed)
+    _compare_scores("scores.json", stored.scores, here.scores, checked, texts)
+    checked.value("scores.json", "failed", stored.failed, here.failed)
     mine = {(part.by, part.label): part for part in here.slices}
     for part in stored.slices:
         place = f"scores.json, slice {part.by}={part.label}"
         other = mine.pop((part.by, part.label), None)
         if other is None:
-            found.value(place, "slice", part.examples, None)
+            checked.value(place, "slice", part.examples, None)
         else:
-            found.value(place, "examples", part.examples, other.examples)
-            _compare_scores(place, part.scores, other.scores, found, texts)
+            checked.value(place, "examples", part.examples, other.examples)
+            _compare_scores(place, part.scores, other.scores, checked, texts)
     for by, label in mine:
-        found.value(f"scores.json, slice {by}={label}", "slice", None, mine[by, label].examples)
-    _compare_rows(stored, here, found)
-    _compare_examples(stored, here, found, TEXTS if texts else ())
+        checked.value(f"scores.json, slice {by}={label}", "slice", None, mine[by, label].examples)
+    _compare_rows(stored, here, checked)
+    _compare_examples(stored, here, checked, TEXTS if texts else ())
     if texts:
-        found.value("scores.json", "health", stored.health, here.health)
+        checked.value("scores.json", "health", stored.health, here.health)
 
 
 def _compare_scores(
-    place: str, stored: Mapping[str, Score], here: Mapping[str, Score], found: Found, texts: bool
+    place: str, stored: Mapping[str, Score], here: Mapping[str, Score], checked: Checked, texts: bool
 ) -> None:
     for name in dict.fromkeys((*stored, *here)):
         if name not in stored or name not in here:
-            found.value(place, name, name in stored or None, name in here or None)
+            checked.value(place, name, name in stored or None, name in here or None)
             continue
         for value in VALUES if texts else VALUES[:5]:
-            found.number(place, f"{name}.{value}", getattr(stored[name], value), getattr(here[name], value))
+            checked.number(place, f"{name}.{value}", getattr(stored[name], value), getattr(here[name], value))
         for setting in SETTINGS:
-            found.value(place, f"{name}.{setting}", getattr(stored[name], setting), getattr(here[name], setting))
+            checked.value(place, f"{name}.{setting}", getattr(stored[name], setting), getattr(here[name], setting))
 
 
-def _compare_rows(stored: RunResult, here: RunResult, found: Found) -> None:
+def _compare_rows(stored: RunResult, here: RunResult, checked: Checked) -> None:
     """statistics.parquet, row by row."""
     for name, statistics in stored.statistics.items():
         other = here.statistics.get(name)
         if other is None:
             continue
-        found.value(
+        checked.value(
             "statistics.parquet", f"{name} is defined by", dict(statistics.signature.definition),
             dict(other.signature.definition),
         )  # fmt: skip
         if statistics.rows.shape != other.rows.shape:
-            found.value("statistics.parquet", f"rows of {name}", statistics.rows.shape, other.rows.shape)
+            checked.value("statistics.parquet", f"rows of {name}", statistics.rows.shape, other.rows.shape)
             continue
-        found.compared += statistics.rows.size
-        wrong = _apart_rows(statistics.rows, other.rows, found.tolerance)
+        checked.compared += statistics.rows.size
+        wrong = _apart_rows(statistics.rows, other.rows, checked.tolerance)
         for row in np.flatnonzero(wrong.any(axis=1))[:1]:
             column = int(np.flatnonzero(wrong[row])[0])
             _note_example(
-                found, stored, int(row), f"{name}:{statistics.metric.columns[column]} of statistics.parquet",
+                checked, stored, int(row), f"{name}:{statistics.metric.columns[column]} of statistics.parquet",
                 float(statistics.rows[row, column]), float(other.rows[row, column]),
             )  # fmt: skip
 
 
-def _compare_examples(stored: RunResult, here: RunResult, found: Found, texts: Sequence[str]) -> None:
+def _compare_examples(stored: RunResult, here: RunResult, checked: Checked, texts: Sequence[str]) -> None:
     """examples.parquet: texts after postprocessing and a number a score, of which the first that differs is kept."""
     mine, theirs = here.table, stored.table
     if mine.num_rows != theirs.num_rows:
-        found.value("examples.parquet", "rows", theirs.num_rows, mine.num_rows)
+        checked.value("examples.parquet", "rows", theirs.num_rows, mine.num_rows)
         return
     firsts: list[tuple[int, str, Any, Any]] = []
     for name in [*texts, *stored.scores]:
         if name not in mine.column_names or name not in theirs.column_names:
             continue
         before, after = theirs.column(name), mine.column(name)
-        found.compared += len(before)
+        checked.compared += len(before)
         if name in TEXTS:
             wrong = _apart_texts(before.to_pylist(), after.to_pylist())
         else:
-            wrong = _apart_rows(_floats(before), _floats(after), found.tolerance)
+            wrong = _apart_rows(_floats(before), _floats(after), checked.tolerance)
         places = np.flatnonzero(wrong)
         if len(places):
             row = int(places[0])
             firsts.append((row, name, before[row].as_py(), after[row].as_py()))
     if firsts:
         row, name, before, after = min(firsts, key=lambda first: first[0])
-        _note_example(found, stored, row, name, before, after)
+        _note_example(checked, stored, row, name, before, after)
 
 
-def _note_example(found: Found, run: RunResult, row: int, what: str, stored: Any, here: Any) -> None:
-    if found.example is None or what in run.scores or what in TEXTS:  # what a reader sees goes before what it is of
+def _note_example(checked: Checked, run: RunResult, row: int, what: str, stored: Any, here: Any) -> None:
+    if checked.example is None or what in run.scores or what in TEXTS:  # what a reader sees goes before what it is of
         id_ = run.columns("id").column("id")[row].as_py()
-        found.example = Difference(f"example {id_!r}", what, stored, here)
+        checked.example = Difference(f"example {id_!r}", what, stored, here)
 
 
 def _apart(stored: float | None, here: float | None) -> float:

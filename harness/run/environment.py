@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import bytes_digest
+from harness.run.job import Job
+from harness.store.finished import read_environment
 from harness.store.shape import SCHEMA
 
 FOLDER = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)\.dist-info")
@@ -53,6 +55,12 @@ class Distribution:
             return (self.folder / "RECORD").read_bytes()
         except OSError:
             return b""
+
+
+def of(job: Job) -> dict[str, Any]:
+    """The content of environment.json of a run: with what took part in outputs that are not generated again."""
+    earlier = [read_environment(folder) for folder in (*job.origins, job.folder)]
+    return document(package for known in earlier if known for package in known["packages"])
 
 
 def document(earlier: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -93,7 +101,7 @@ def versions() -> dict[str, str]:
 
 def distributions() -> list[Distribution]:
     """All that are installed here, by name; of several of one name the one that Python imports."""
-    found: dict[str, Distribution] = {}
+    known: dict[str, Distribution] = {}
     for place in dict.fromkeys(sys.path):
         try:
             names = [entry for entry in os.listdir(place or ".") if entry.endswith(".dist-info")]
@@ -102,8 +110,8 @@ def distributions() -> list[Distribution]:
         for entry in names:
             if match := FOLDER.fullmatch(entry):
                 name = normal(match["name"])
-                found.setdefault(name, Distribution(name, match["version"], Path(place, entry)))
-    return sorted((dist for dist in found.values() if dist.name != OWN), key=lambda dist: dist.name)
+                known.setdefault(name, Distribution(name, match["version"], Path(place, entry)))
+    return sorted((dist for dist in known.values() if dist.name != OWN), key=lambda dist: dist.name)
 
 
 def normal(name: str) -> str:

@@ -54,7 +54,7 @@ def run(job: Job, progress: Progress) -> RunResult:
         facts = _facts(source, data, answers, keys, started, earlier)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
-            store.write(job.folder, None, b"", _yaml(job.config), result.manifest, _environment(job))
+            store.write(job.folder, None, b"", _yaml(job.config), result.manifest, environment.of(job))
         else:
             if earlier and earlier["dataset"]["key"] != subject.dataset_key:
                 log.warning(CHANGED, job.folder)
@@ -113,7 +113,7 @@ def written(result: RunResult, writer: Writer, job: Job, facts: Facts) -> RunRes
     scores = store.scores_json(result, facts.examples)
     digests = {**writer.digests(), "scores.json": files.bytes_digest(scores)}
     result = replace(result, manifest=manifest.manifest(job, result, facts, digests))
-    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest, _environment(job))
+    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest, environment.of(job))
     return result
 
 
@@ -143,13 +143,6 @@ def _facts(
         content = data.document
         took = generation.facts(source.journal.content, answers.raw(), source.job.system.price)
     return Facts(len(data.examples), content, fields, keys, took, started, earlier)
-
-
-def _environment(job: Job) -> dict[str, Any]:
-    """The distributions that took part, those of the outputs that are not generated again included."""
-    earlier = [finished.read_environment(folder) for folder in (*job.origins, job.folder)]
-    packages = [package for document in earlier if document for package in document["packages"]]
-    return environment.document(packages)
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

@@ -121,6 +121,7 @@ MANIFEST = {
     "inputs": Maybe(Each(
         {"option": TEXT, "path": TEXT, "file": Maybe(TEXT, null=False), "bytes": WHOLE, "sha256": TEXT}, list,
     )),
+    "texts": Maybe(TEXT),
     "packages": Maybe(Each(TEXT)),
     "python": Maybe(TEXT),
     "machine": Maybe({

@@ -88,6 +88,6 @@ def changed(folder: Path) -> Iterator[tuple[str, str | None, str | None]]:
         listed[name] = digest
     there = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != SUMS}
     for name in sorted({*listed, *there}):
-        digest = hashlib.sha256(there[name].read_bytes()).hexdigest() if name in there else None
-        if digest != listed.get(name):
-            yield name, listed.get(name), digest
+        here = hashlib.sha256(there[name].read_bytes()).hexdigest() if name in there else None
+        if here != listed.get(name):
+            yield name, listed.get(name), here

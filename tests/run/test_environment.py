@@ -109,12 +109,12 @@ def test_files_of_folders_functions_and_programs_count(tmp_path: Path, monkeypat
         Path("model", name).write_text(name)
     Path("mine.py").write_text("def f(example): return ''")
     Path("dev").mkdir()  # a data set of that name is not that folder
-    found = used({
+    recorded = used({
         "dataset": {"_target_": "x", "path": "nowhere.jsonl", "name": "dev"},
         "system": {"_target_": "x", "model": "model", "function": "mine.py:f", "command": ["python", "mine.py"]},
         "metrics": {"own": {"_target_": "y", "prompt": "a\nb"}},
     })  # fmt: skip
-    assert [(each["option"], each["path"], each.get("file")) for each in found] == [
+    assert [(each["option"], each["path"], each.get("file")) for each in recorded] == [
         ("system.model", "model", "config.json"),
         ("system.model", "model", "model.safetensors"),
         ("system.function", "mine.py:f", None),
@@ -135,9 +135,9 @@ def test_an_edited_file_has_another_hash(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_processor_is_named_where_the_system_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = tmp_path / "cpuinfo"
-    told.write_text("processor\t: 0\nmodel name\t: Made Up 9000\n")
-    monkeypatch.setattr(machine, "CPUINFO", told)
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nmodel name\t: Made Up 9000\n")
+    monkeypatch.setattr(machine, "CPUINFO", cpuinfo)
     assert machine.processor() == "Made Up 9000"
     gpu = tmp_path / "gpus" / "0"
     gpu.mkdir(parents=True)

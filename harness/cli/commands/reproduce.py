@@ -62,7 +62,7 @@ def call(options: Any) -> None:
     show_warnings()
     try:
         with reserved(options.json):
-            found = reproduce(options)
+            result = reproduce(options)
     except CannotBeTried as error:
         message = complain(f"cannot be tried: {error}")
         if options.json:
@@ -76,9 +76,9 @@ def call(options: Any) -> None:
         complain(error)
         sys.exit(WRONG)
     if options.json:
-        print_json(**found.document())
+        print_json(**result.document())
     else:
-        from harness.report.terminal.verdicts import print_reproductions
+        from harness.report.terminal.executed_again import print_reproductions
 
-        print_reproductions(found)
-    sys.exit(found.code)
+        print_reproductions(result)
+    sys.exit(result.code)

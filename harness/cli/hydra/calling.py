@@ -48,7 +48,7 @@ def recorded() -> dict[str, Any]:
     hydra_config = HydraConfig.get()
     overrides = [masking.redacted(_masked(str(word))) for word in hydra_config.overrides.task]
     choices = {str(group): choice for group, choice in hydra_config.runtime.choices.items()}
-    sources = {"main": [], "command-line": []} | _sources(hydra_config)
+    sources = _sources(hydra_config)
     return {
         **known,
         "overrides": overrides,
@@ -58,8 +58,8 @@ def recorded() -> dict[str, Any]:
             if not group.startswith("hydra/")
         },
         "config_name": hydra_config.job.config_name,
-        "config_path": next((path for path in sources["main"] if Path(path) != core.conf_dir()), None),
-        "config_dirs": sources["command-line"],
+        "config_path": next((path for path in sources.get("main", []) if Path(path) != core.conf_dir()), None),
+        "config_dirs": sources.get("command-line", []),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from hydra.core.config_store import ConfigStore
 
 from harness.analysis.comparing import compare
 from harness.analysis.reproducing import changed_files, not_the_same
-from harness.analysis.sameness import Found, compare_results
+from harness.analysis.sameness import Checked, compare_results
 from harness.analysis.trust import Trust, described
 from harness.cli.hydra import recorded
 from harness.cli.hydra.composing import contents, jobs
@@ -37,6 +37,7 @@ from harness.run.runner import run as run_job
 from harness.stats.options import ComparisonOptions
 from harness.store import finished
 from harness.store.rescored import Stored
+from harness.store.textless import HASHED, hashed
 from harness.types import Examples, HarnessError, Progress, RunResult
 from harness.types.reproductions import CannotBeTried, Difference, OutputsAgain, Reproduction
 from harness.types.settings import Config
@@ -54,12 +55,12 @@ HERE: dict[str, Any] = {
 """Of the config what decides no result, and is the same for every run that is executed again."""
 
 
-def from_system(folder: Path, overrides: Sequence[str], found: Found, progress: Progress) -> Reproduction:
+def from_system(folder: Path, overrides: Sequence[str], checked: Checked, progress: Progress) -> Reproduction:
     """The run of a folder executed again; `overrides`: where things are here, such as `dataset.path=…`."""
     manifest = finished.documents(folder)[0]
     stored = finished.read(folder, finished.Scoring(Trust(everything=True).metric, described))
-    found.differences += changed_files(folder, manifest)
-    found.compared += len(manifest["files"])
+    checked.differences += changed_files(folder, manifest)
+    checked.compared += len(manifest["files"])
     with tempfile.TemporaryDirectory(prefix="harness-again-") as empty, _place(manifest):
         job = _job(manifest, overrides, Path(empty) / "run")
         again = Reproduction(stored.name, "system")
@@ -67,30 +68,35 @@ def from_system(folder: Path, overrides: Sequence[str], found: Found, progress: 
         others = [difference for difference in changed if not difference.what.startswith("dataset.")]
         fingerprints = others or _fingerprints(job, manifest, folder, progress)
         if fingerprints:
-            return replace(again, differences=[*found.differences, *fingerprints], compared=found.compared)
+            return replace(again, differences=[*checked.differences, *fingerprints], compared=checked.compared)
         notes = [f"{each.what}: other bytes, the same examples" for each in changed]
         try:
             result = run_job(job, progress)
         except HarnessError as error:
             raise CannotBeTried(f"{stored.name} cannot be executed here: {error}") from None
-        result.table  # noqa: B018  (read before the folder goes)
-        result = replace(result, load=lambda table=result.table: table, name=f"{stored.name} again")
+        result = replace(result, load=_kept(result), name=f"{stored.name} again")
         outputs = _outputs(stored, result, manifest)
         if outputs.first is None:
-            compare_results(stored, result, found, manifest.get("texts") != "hashed")
+            compare_results(stored, result, checked, manifest.get("texts") != HASHED)
         else:
             options = ComparisonOptions(resamples=job.stats.resamples, seed=job.stats.seed)
             outputs = replace(outputs, changes=tuple(compare([stored, result], stored, options, progress)))
         notes += not_the_same(manifest, stored, result)
     return replace(
         again,
-        compared=found.compared + outputs.of,
-        differences=found.differences,
-        example=found.example,
+        compared=checked.compared + outputs.of,
+        differences=checked.differences,
+        example=checked.example,
         notes=notes,
-        spread=found.spread if outputs.first is None else _largest(stored, result),
+        spread=checked.spread if outputs.first is None else _largest(stored, result),
         outputs=outputs,
     )
+
+
+def _kept(result: RunResult) -> Callable[[], Any]:
+    """What gives the examples when their folder is gone."""
+    table = result.table
+    return lambda: table
 
 
 # ---------------------------------------------------------------- where, and what
@@ -105,7 +111,7 @@ def _place(manifest: Mapping[str, Any]) -> Iterator[None]:
         yield
         return
     if was not in sys.path:
-        sys.path.append(was)  # plug-ins and functions were found there
+        sys.path.append(was)  # plug-ins and functions were checked there
     named = [each["path"] for each in manifest.get("inputs") or []]
     paths = [_file(path) for path in named if not is_remote(path) and not path.startswith("package:")]
     missing = [path for path in paths if not os.path.exists(os.path.expanduser(path))]
@@ -204,7 +210,7 @@ def _fingerprints(job: Job, manifest: Mapping[str, Any], folder: Path, progress:
     differences = []
     if manifest.get("stopped") is None and data.key != manifest["dataset"]["key"]:
         differences.append(Difference("manifest.json", "the data's fingerprint", manifest["dataset"]["key"], data.key))
-        first = None if manifest.get("texts") == "hashed" else _first_example(data.rows, Stored(folder).rows)
+        first = None if manifest.get("texts") == HASHED else _first_example(data.rows, Stored(folder).rows)
         differences += [first] if first else []
     if manifest["system"]["key"] is not None and identity != manifest["system"]["key"]:
         differences.append(Difference("manifest.json", "the system's key", manifest["system"]["key"], identity))
@@ -236,9 +242,7 @@ def _first_example(here: Sequence[Any], stored: Examples) -> Difference | None:
 
 def _outputs(stored: RunResult, here: RunResult, manifest: Mapping[str, Any]) -> OutputsAgain:
     """Raw outputs, paired by id and repeat; of a run without texts their hashes."""
-    from harness.store.textless import hashed
-
-    hide = hashed if manifest.get("texts") == "hashed" else (lambda text: text)
+    hide = hashed if manifest.get("texts") == HASHED else (lambda text: text)
     names = ("id", "repeat", "raw_output")
     before, now = (zip(*run.columns(*names).to_pydict().values(), strict=True) for run in (stored, here))
     mine = {(id_, repeat): hide(text) for id_, repeat, text in now}

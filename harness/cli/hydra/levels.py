@@ -13,7 +13,7 @@ from harness.analysis import bundled, bundling
 from harness.analysis.announced import would_run
 from harness.analysis.loading import find_run
 from harness.analysis.reproducing import Again, from_outputs
-from harness.analysis.sameness import Found
+from harness.analysis.sameness import Checked
 from harness.analysis.trust import Trust
 from harness.cli.hydra import calling
 from harness.report.terminal.progress import bars
@@ -72,7 +72,7 @@ def _announce(folders: list[Path], options: Any) -> None:
 
 def _at_level(folders: list[Path], bundle: Path | None, options: Any) -> Reproductions:
     progress = bars(not options.no_progress)
-    beside = Found(options.tolerance)
+    beside = Checked(options.tolerance)
     if bundle is not None:
         beside.differences += bundled.changed_members(bundle)
         beside.compared += sum(1 for path in bundle.rglob("*") if path.is_file()) - 1
@@ -83,7 +83,7 @@ def _at_level(folders: list[Path], bundle: Path | None, options: Any) -> Reprodu
             from harness.cli.hydra.executing import from_system
 
             try:
-                runs.append(from_system(folder, options.overrides, Found(options.tolerance), progress))
+                runs.append(from_system(folder, options.overrides, Checked(options.tolerance), progress))
             except CannotBeTried as error:
                 runs.append(_missing(folder, "system", error))
             continue

@@ -81,7 +81,8 @@ def words(manifest: Mapping[str, Any], own: Sequence[str] = ()) -> list[str]:
             "harness run made"
         )
     given = {_key(word) for word in own}
-    kept, secrets = [], []
+    kept: list[str] = []
+    secrets: list[str] = []
     for word in overrides:
         key = _key(word)
         if key in PLACES or key in given or key.partition(".")[0] in given:

@@ -133,13 +133,13 @@ def _interpreter(lock: Lock) -> str:
         if lock.python != here:
             lock.notes.append(f"Python: {lock.python} there, {here} here")
         return sys.executable
-    found = shutil.which(f"python{_minor(lock.python)}")
-    if found is None:
+    path = shutil.which(f"python{_minor(lock.python)}")
+    if path is None:
         raise CannotBeTried(
             f"the run was made with Python {lock.python}, and this is {here}; expected python{_minor(lock.python)} on "
             "the PATH"
         )
-    return found
+    return path
 
 
 def _minor(version: str) -> str:

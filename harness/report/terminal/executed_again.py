@@ -19,22 +19,22 @@ LONGEST = 300
 LEVELS = {"outputs": "stored outputs scored again", "system": "outputs generated again"}
 
 
-def print_reproductions(found: Reproductions) -> None:
+def print_reproductions(result: Reproductions) -> None:
     out = console()
 
     def line(text: str, style: str | None = None) -> None:
         out.print(visible(text), soft_wrap=True, style=style, markup=False, highlight=False)
 
-    for run in found.runs:
+    for run in result.runs:
         line(f"{run.run}  {run.verdict}", "bold")
         for text in _lines(run):
             line(f"  {text}")
-    for difference in found.beside[:MOST]:
+    for difference in result.beside[:MOST]:
         line(_shown(difference))
-    _more(found.beside, line)
-    for text in found.about.get("notes", ()):
+    _more(result.beside, line)
+    for text in result.about.get("notes", ()):
         line(f"environment: {text}")
-    line(_verdict(found), "bold")
+    line(_verdict(result), "bold")
 
 
 def _lines(run: Reproduction) -> list[str]:
@@ -79,11 +79,11 @@ def _more(differences: Sequence[Difference], line: Any) -> None:
         line(f"and {len(differences) - MOST} more (--json has all)")
 
 
-def _verdict(found: Reproductions) -> str:
-    total = found.compared + sum(run.compared for run in found.runs)
-    names = ", ".join(run.run for run in found.runs if run.verdict == found.verdict)
-    if found.verdict == "same":
-        return f"same: {len(found.runs)} run{'s' * (len(found.runs) != 1)}, {total:,} values"
-    if found.verdict == "different":
+def _verdict(result: Reproductions) -> str:
+    total = result.compared + sum(run.compared for run in result.runs)
+    names = ", ".join(run.run for run in result.runs if run.verdict == result.verdict)
+    if result.verdict == "same":
+        return f"same: {len(result.runs)} run{'s' * (len(result.runs) != 1)}, {total:,} values"
+    if result.verdict == "different":
         return f"different: {names or 'what lies beside the runs'}"
     return f"cannot be tried: {names}"
