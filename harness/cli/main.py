@@ -34,6 +34,7 @@ EPILOG = """examples
   harness compare 'ours=runs/ours-seed*' 'base=runs/base-seed*' training seeds of two systems, as one run each
   harness variance 'ours=runs/ours-seed*'                       where the noise comes from, and what to buy against it
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
+  harness sweep runs/sweep                                      its cells, what its parameters do, what equals the best
   harness meta dev-sysA dev-sysB dev-sysC --human human.jsonl   which metric agrees with people, and how well
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness sync                                                  log to MLflow what runs could not log
@@ -120,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         reproduce,
         runs,
         score,
+        sweep,
         sync,
         table,
         ui,
@@ -149,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
         power,
         variance,
         best,
+        sweep,
         meta,
         reproduce,
         bundle,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra import calling
+from harness.cli.hydra import calling, varied
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
+from harness.cli.hydra.watching import Watch
 from harness.inputs import plugins
 from harness.run import config as core
-from harness.types import HarnessError, check_choice, nearest
+from harness.store.sweep_cells import cell
+from harness.types import HarnessError, Systems, check_choice, nearest
 from harness.types.settings import Config
 
 if TYPE_CHECKING:
@@ -30,18 +32,29 @@ SCORING = ("metrics", "postprocess", "stats", "tracking")
 """Parts of the config that decide how outputs are scored and where that is logged."""
 
 
-def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
+def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
     """The job that a composed config describes, or one for each of the systems that its system stands for."""
     whole = job(composed, many)
-    cells = getattr(whole.system, "cells", None)
-    if cells is None:
+    systems: Any = whole.system
+    watch = _watch(composed, many)
+    if not isinstance(systems, Systems):
+        if watch is not None:
+            raise HarnessError(f"watch=true with one system, {systems.name}; expected system=checkpoints or adapters")
         yield whole
         return
+    try:
+        yield from _cells(composed, whole, systems, systems.cells() if watch is None else watch.cells(systems))
+    finally:
+        systems.close()
+
+
+def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[dict[str, Any]]) -> Iterator[Job]:
     resolved, sources = contents(composed)
-    for spec in cells():
+    for spec in specs:
         yield replace(
             whole,
-            system=_build(spec, "system"),
+            cell=whole.cell and cell({**whole.cell["parameters"], "step": spec["step"]}, whole.cell["number"]),
+            system=systems.system(spec) or _build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
@@ -49,6 +62,18 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
             given_name=whole.given_name and f"{whole.given_name}-step-{spec['step']}",
             many=True,
         )
+
+
+def _watch(composed: DictConfig, many: bool) -> Watch | None:
+    """How new checkpoints are waited for; None where they are not."""
+    if not composed.watch:
+        for key in ("watch_until", "watch_idle"):
+            if composed[key] is not None:
+                raise HarnessError(f"{key}={composed[key]} without watch=true; expected both")
+        return None
+    if many:
+        raise HarnessError("watch=true in a multirun; expected one run, since the first would keep the others waiting")
+    return None if composed.dry_run else Watch(composed.watch_until, composed.watch_idle)
 
 
 def check(composed: DictConfig) -> None:
@@ -61,10 +86,11 @@ def check(composed: DictConfig) -> None:
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
-    from harness.run.job import Job
+    from harness.run.job import Job, Round
 
     check(composed)
     resolved, sources = contents(composed)
+    own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
     dataset, select = _dataset(resolved["dataset"])
     return Job(
@@ -79,10 +105,12 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         whole_key=core.key(core.of_whole(resolved), sources),
         config=config,
         given_name=config["name"],
+        cell=own,
         many=many,
         command=calling.command(),
         call=calling.recorded(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
+        race=None if race is None else Round(**race),
         **{key: resolved[key] for key in PASSED},
     )
 
