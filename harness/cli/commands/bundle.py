@@ -64,5 +64,6 @@ def call(options: Any) -> None:
     if options.json:
         print_json(file=str(file), bytes=len(content), sha256=bytes_digest(content), files=sorted(files))
     else:
-        tell(f"{file}  {len(folders)} runs, {len(files) + 1} files, {len(content) / 1e6:.1f} MB")
+        runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
+        tell(f"{file}  {runs}, {len(files) + 1} files, {len(content) / 1e6:.1f} MB")
         tell(f"harness reproduce {file}")
