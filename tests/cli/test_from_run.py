@@ -80,9 +80,12 @@ def test_secrets_come_from_the_environment(files: Path, cli: Cli, monkeypatch: p
     monkeypatch.setenv("MY_PROMPT", "Geheim12")
     assert cli(*ARGUMENTS, "output_dir=first", "system.prompt=${oc.env:MY_PROMPT}").code == 0
     assert "Geheim12" not in Path("first/manifest.json").read_text()
+    command = json.loads(Path("first/manifest.json").read_text())["command"]
+    assert "system.prompt=${oc.env:MY_PROMPT}" in command["overrides"]
     monkeypatch.setenv("MY_PROMPT", "Anderes34")
     called = cli("run", "--from", "first", "--trust", "output_dir=second")
     assert called.code == 0, called.err
+    assert "given as a secret" not in called.err
     keys = [json.loads(Path(folder, "manifest.json").read_text())["system"]["key"] for folder in ("first", "second")]
     assert keys[0] != keys[1]
 

@@ -96,7 +96,8 @@ def _task(composed: DictConfig) -> str | None:
     many = hydra_config.mode == RunMode.MULTIRUN
     try:
         check(composed)
-        recorded.name_differences(masking.masked(*contents(composed)))
+        if recorded.stored:
+            recorded.name_differences(masking.masked(*contents(composed)))
     except HarnessError as error:
         _cell_failed(error, hydra_config)
         return None

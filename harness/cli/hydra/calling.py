@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
 
 from harness import masking
 from harness.cli.hydra import secrets
@@ -46,7 +47,8 @@ def recorded() -> dict[str, Any]:
     if typed[:1] != ["run"] or not HydraConfig.initialized():
         return known
     hydra_config = HydraConfig.get()
-    overrides = [masking.redacted(_masked(str(word))) for word in hydra_config.overrides.task]
+    words: Any = OmegaConf.to_container(hydra_config.overrides.task)  # not resolved: `${.key}` means nothing in a list
+    overrides = [masking.redacted(_masked(str(word))) for word in words]
     choices = {str(group): choice for group, choice in hydra_config.runtime.choices.items()}
     sources = _sources(hydra_config)
     return {

@@ -112,8 +112,6 @@ def _flags(manifest: Mapping[str, Any], arguments: Sequence[str]) -> list[str]:
 
 def name_differences(composed: Mapping[str, Any]) -> None:
     """Says what of a config that was composed again is not as it is stored, where the caller did not say so."""
-    if not stored:
-        return
     before, now = dict(settings(stored["config"])), dict(settings(composed))
     changed = [
         f"{name} ({before.get(name, 'not set')} there, {now.get(name, 'not set')} here)"
