@@ -45,6 +45,7 @@ from harness.types.results import (
     RunRecord,
     RunRecords,
     RunResult,
+    RunResults,
     Slice,
     Statistics,
     Study,
@@ -68,7 +69,7 @@ __all__ = [
     "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Checkpoint",
     "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine", "Example",
     "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output",
-    "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice",
-    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "Trend",
-    "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "RunResults", "Score",
+    "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked",
+    "Tracker", "Trend", "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip
