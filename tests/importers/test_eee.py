@@ -63,8 +63,8 @@ def test_correct_where_scores_go_to_a_hundred(import_logs: Import, tmp_path: Pat
     (run,) = import_logs(tmp_path / "paper", metrics=("exact_match",))
     assert run.path is not None
     samples, _ = exported(run.path, "eee", tmp_path)
-    told = [json.loads(line)["evaluation"] for line in samples.read_text().splitlines()]
-    assert told == [{"score": 100.0, "is_correct": True}, {"score": 0.0, "is_correct": False}]
+    evaluations = [json.loads(line)["evaluation"] for line in samples.read_text().splitlines()]
+    assert evaluations == [{"score": 100.0, "is_correct": True}, {"score": 0.0, "is_correct": False}]
 
 
 def bad(logs: Path, folder: Path, change: Any) -> Path:
