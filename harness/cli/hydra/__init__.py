@@ -18,6 +18,11 @@ rescoring.py    `harness score`: the stored run's config takes the place of conf
 combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone
 versions.py     what is said differently to Hydra 1.3 and to 1.4
+recorded.py     `harness run --from`: a stored run's choices and overrides, composed again
+hidden.py       configs that Hydra would silently not read
+levels.py       `harness reproduce`: what is executed again, and whether it may be
+executing.py    its level 2: data read and outputs generated again
+recreating.py   its level 3: in an environment with the recorded packages
 loading_once.py Hydra's loader of configs, which composes one once
 calling.py      the command as it was typed
 secrets.py      kept out of logs, tracebacks, the files that Hydra writes and the configs that it shows

@@ -18,8 +18,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from harness import masking
 from harness.cli import output
-from harness.cli.hydra import calling, ending, explaining, launching, loading_once
-from harness.cli.hydra.composing import check, jobs
+from harness.cli.hydra import calling, ending, explaining, hidden, launching, loading_once, recorded
+from harness.cli.hydra.composing import check, contents, jobs
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
 from harness.cli.hydra.versions import main_options, put
@@ -35,6 +35,7 @@ from harness.types.settings import Config
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
     calling.begin(["run", *arguments])
+    arguments = explaining.report(lambda: _ready(arguments), arguments)
     put("core", Config)
     loading_once.install()
     launching.install(Sweep.watched)
@@ -48,6 +49,13 @@ def run(arguments: list[str]) -> None:
             sys.exit(Sweep.end())
     finally:
         Sweep.clean()
+
+
+def _ready(arguments: list[str]) -> list[str]:
+    """With those of the stored run that is executed again, after checks that Hydra does not make."""
+    ready = recorded.taken(arguments)
+    hidden.check(ready)
+    return ready
 
 
 SHOWING = ("--cfg", "-c", "--info", "-i")
@@ -117,6 +125,8 @@ def _alone(composed: DictConfig) -> None:
 
     try:
         check(composed)
+        if recorded.stored:
+            recorded.name_differences(masking.masked(*contents(composed)))
         if composed.dry_run:
             ending.print_estimates(_estimates(composed, many=False), {}, composed.json)
             return
@@ -161,6 +171,8 @@ def _cell(composed: DictConfig, number: int, finished: list[RunResult]) -> Ended
     """A cell of a multirun: whatever goes wrong in it, the others go on, maybe on other machines."""
     try:
         check(composed)
+        if recorded.stored:
+            recorded.name_differences(masking.masked(*contents(composed)))
         if composed.dry_run:
             return Ended(number, estimates=tuple(_estimates(composed, many=True)))
         _run(composed, True, lambda result, several: finished.append(result))

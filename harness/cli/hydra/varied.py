@@ -12,6 +12,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
+from omegaconf import OmegaConf
 
 from harness import masking
 from harness.cli.hydra.received import literal
@@ -61,8 +62,9 @@ def own(sweep: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not sweep or not HydraConfig.initialized():
         return None
     hydra = HydraConfig.get()
+    words: Any = OmegaConf.to_container(hydra.overrides.task)  # not resolved: `${.key}` means nothing in this list
     space = sweep.get("space") or {}
-    return cell(chosen(list(hydra.overrides.task), space), int(sweep.get("number", hydra.job.num)), space)
+    return cell(chosen(words, space), int(sweep.get("number", hydra.job.num)), space)
 
 
 def chosen(words: Sequence[str], names: Iterable[str]) -> dict[str, Any]:
