@@ -9,7 +9,7 @@ In a training loop of your own, call a function:
 
     evaluate_checkpoint(model, tokenizer, "dev.jsonl", ["bleu", "chrf"], step=500, max_new_tokens=32)
 
-MLflow then draws each score by step while training goes on, with `<name>/ci_low` and `<name>/ci_high` as its band. The
+MLflow then draws each score by step while training goes on, with `interval/<name>.low` and `.high` as its band. The
 training itself is left alone: none of its random numbers is drawn, and the model is in training mode again afterwards.
 """
 
@@ -84,7 +84,7 @@ def evaluate_checkpoint(
         raise HarnessError(f"step {step}: all {len(made)} examples failed, the first with: {first.error}")
     result = evaluate_examples(answers, chosen, Options(resamples, level, seed=seed), f"step-{step}", cluster)
     if track:
-        from harness.tracking.mlflow import log_to_active_run
+        from harness.tracking.curve_parent import log_to_active_run
 
         if log_to_active_run(result, step, prefix) is None:
             log.warning(

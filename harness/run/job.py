@@ -55,6 +55,8 @@ class Job:
     cache_gb: float = 4.0
     command: str = "the same command"
     """What was typed, to be shown where it should be typed again."""
+    overrides: Sequence[str] = ()
+    """The keys of the config that were set, by whoever typed the command or by a sweep."""
     stop: Stop | None = None
     """Ends the run once its answer is known."""
     source: Path | None = None

@@ -143,7 +143,8 @@ def _tracker(result: RunResult, to: Store) -> Any:
 
     config = result.manifest["config"].get("tracking", {})
     uri, anonymous = (to.uri, False) if to.uri is not None else followed(config.get("uri"), to.trust)
-    tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri)
+    options = {name: config[name] for name in ("subscores",) if config.get(name) is not None}
+    tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri, **options)
     tracker.anonymous = anonymous
     return tracker
 

@@ -103,6 +103,7 @@ MANIFEST = {
     "key": TEXT,
     "result": Maybe(TEXT),
     "group": (*TEXT, *NULL),
+    "overrides": Maybe(Each(TEXT, list), null=False),
     "config": dict,
     "files": Each(TEXT),
     "metrics": Each({"signature": TEXT, "key": Maybe(TEXT)}),
@@ -120,7 +121,7 @@ MANIFEST = {
 CONFIG = {
     "dataset": Maybe(dict, null=False),
     "system": Maybe(dict, null=False),
-    "tracking": Maybe({"experiment": Maybe(TEXT), "uri": Maybe(TEXT)}, null=False),
+    "tracking": Maybe({"experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG)}, null=False),
 }
 STATISTICS = {
     "_target_": TEXT,

@@ -6,7 +6,7 @@ from harness.types import RunResult, Tracked
 
 
 class NoTracking:
-    def __init__(self, experiment: str = "harness", uri: None = None) -> None:
+    def __init__(self, experiment: str = "harness", uri: None = None, subscores: bool = False) -> None:
         self.experiment = experiment
 
     def log(self, run: RunResult, group: str | None) -> Tracked | None:

@@ -32,6 +32,7 @@ from harness.types.nouns import (
     Output,
     Score,
     Signature,
+    bound_name,
     nothing,
     titled,
 )
@@ -68,6 +69,6 @@ __all__ = [
     "Comparisons", "Context", "ContextFault", "Contexts", "Dataset", "Engine", "Example", "Examples", "Figure", "Gate",
     "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output", "Outputs", "Progress", "Recipe",
     "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step", "Study",
-    "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "check_choice", "check_least", "joined_columns",
-    "nearest", "nothing", "text_fault", "titled",
+    "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "bound_name", "check_choice", "check_least",
+    "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.types.lists import Lists, Rows
-from harness.types.nouns import DIGITS, Array, Score, Signature
+from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name
 from harness.types.seams import Metric
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ class RunRecord:
         names = ("name", "dataset", "system", "experiment", "examples", "failed", "started", "ended")
         row = {name: getattr(self, name) for name in names}
         for name, value in self.values.items():
-            bounds = {f"{name}/ci_low": value["low"], f"{name}/ci_high": value["high"]}
+            bounds = {bound_name(name, side): value[side] for side in ("low", "high")}
             row |= {name: value["estimate"], **bounds}
         return {**row, "folder": str(self.path)}
 

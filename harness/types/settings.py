@@ -46,6 +46,7 @@ class TrackingConfig:
     _target_: str = "harness.tracking.none.NoTracking"
     experiment: str = "harness"
     uri: Optional[str] = None  # noqa: UP045
+    subscores: Any = False
 
 
 @dataclass

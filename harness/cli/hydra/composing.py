@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -51,6 +54,17 @@ def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
         )
 
 
+def _typed() -> tuple[str, ...]:
+    """The keys that were set on the command line or by a sweep."""
+    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
+    return typed_keys(OverridesParser.create().parse_overrides(list(words)))
+
+
+def typed_keys(overrides: Iterable[Override]) -> tuple[str, ...]:
+    """The keys of overrides, each once."""
+    return tuple(dict.fromkeys(override.key_or_group for override in overrides if not override.is_delete()))
+
+
 def check(composed: DictConfig) -> None:
     """Refuses a config that no job can be made of, whatever its parts are."""
     resolved, _ = contents(composed)
@@ -81,6 +95,7 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         given_name=config["name"],
         many=many,
         command=command(),
+        overrides=_typed(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
         **{key: resolved[key] for key in PASSED},
     )
