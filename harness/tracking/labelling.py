@@ -78,6 +78,7 @@ def tags_of(run: RunResult, more: Mapping[str, str]) -> list[Any]:
         "mlflow.user": user(),
         "mlflow.source.name": "harness",
         "mlflow.source.type": "LOCAL",
+        "mlflow.runType": "evaluation",  # its page then shows what is below parents
         **{f"varied.{name}": value for name, value in varied(run).items()},
     }
     if manifest.get("git"):

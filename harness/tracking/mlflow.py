@@ -58,14 +58,14 @@ class MlflowTracker:
             client = backend.opened(self.uri)
             experiment = backend.experiment(client, self.uri, self.experiment, self.runs / "mlartifacts")
             task = Task(run, where, result, until, self.wanted)
-            run_id, how, parents = self._settled(client, experiment.experiment_id, task, group)
-            view = opening_view.widened(experiment.tags, opening_view.columns_of(run), parents)
+            run_id, how = self._settled(client, experiment.experiment_id, task, group)
+            view = opening_view.widened(experiment.tags, opening_view.columns_of(run))
             if view is not None:
                 client.set_experiment_tag(experiment.experiment_id, opening_view.TAG, view)
         return Tracked(run_id, self.uri, self._page(experiment.experiment_id, run_id), how)
 
-    def _settled(self, client: Any, experiment: str, task: Task, group: str | None) -> tuple[str, str, list[str]]:
-        """(run id, how it came to be there, what it is below): logged, and then still the one run with these tags.
+    def _settled(self, client: Any, experiment: str, task: Task, group: str | None) -> tuple[str, str]:
+        """(run id, how it came to be there): logged, and then still the one run with these tags.
 
         Others may log the same at the same time and delete what they find to be a double, this one too: then again.
         """
@@ -74,19 +74,19 @@ class MlflowTracker:
         how = ""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                run_id, outcome, parents = self._once(client, experiment, task, group)
+                run_id, outcome, settled = self._once(client, experiment, task, group)
             except MlflowException:
                 reachable(self.uri)  # else there is no use in going on
                 if attempt == ATTEMPTS or time.monotonic() > task.until:
                     raise
             else:
                 how = outcome if how in ("", "already there") else how
-                if parents is not None:
-                    return run_id, how, parents
+                if settled:
+                    return run_id, how
         raise RuntimeError(f"others log the same run to {self.experiment!r} all the time")
 
-    def _once(self, client: Any, experiment: str, task: Task, group: str | None) -> tuple[str, str, list[str] | None]:
-        """(run id, what was done, what it is below; None where it is not the one run with these tags)."""
+    def _once(self, client: Any, experiment: str, task: Task, group: str | None) -> tuple[str, str, bool]:
+        """(run id, what was done, whether it is the one run with these tags)."""
         run = task.run
         start = content.milliseconds(run.manifest["started"])
         parents = self._parents(client, experiment, run, group, start)
@@ -103,9 +103,9 @@ class MlflowTracker:
         now = self._parents(client, experiment, run, group, start)
         if now and now != parents:
             client.set_tag(run_id, claim.PARENT, now[-1])
-            return run_id, outcome, None
+            return run_id, outcome, False
         settled = [match.info.run_id for match in claim.matching(client, experiment, tags)] == [run_id]
-        return run_id, outcome, parents if settled else None
+        return run_id, outcome, settled
 
     def _parents(self, client: Any, experiment: str, run: RunResult, group: str | None, start: int) -> list[str]:
         """The runs that this one is nested under: the multirun's, below it the curve's, or that of a system's seeds."""

@@ -22,16 +22,21 @@ PAGES = "workflowType=machine_learning"
 QUERY = f"{PAGES}&viewStateShareKey={NAME}"
 MOST = 24
 """Columns: beyond that nobody reads them."""
-MOST_OPENED = 20
-"""Parent runs whose cells are shown: the page closes them, and its charts are of what is shown."""
 STATE: dict[str, Any] = {
+    "runsExpanded": {},
     "runsPinned": [],
     "runsHidden": [],
     "runsVisibilityMap": {},
     "runsHiddenMode": "FIRST_20_RUNS",
     "viewMaximized": False,
     "runListHidden": False,
-    "isAccordionReordered": False,
+    "isAccordionReordered": True,
+    "compareRunCharts": [],
+    "compareRunSections": [
+        {"uuid": f"harness-{name}", "name": name, "display": True, "isReordered": False, "deleted": False}
+        | {"isGenerated": True}
+        for name in ("Model metrics", "interval")
+    ],
     "useGroupedValuesInCharts": True,
     "hideEmptyCharts": True,
     "groupBy": None,
@@ -41,7 +46,7 @@ STATE: dict[str, Any] = {
     "autoRefreshEnabled": True,
     "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
 }
-"""The rest of the page as it opens without a view, with more runs in its charts."""
+"""The rest of the page as it opens without a view, but with more runs in its charts, and those of scores first."""
 
 
 def columns_of(run: RunResult) -> list[str]:
@@ -74,23 +79,16 @@ def _experiment(uri: str, name: str) -> Any:
         return None
 
 
-def widened(tags: Mapping[str, str], columns: Sequence[str], parents: Sequence[str]) -> str | None:
-    """The view with these columns too, and with what is below these runs shown, for an experiment with these tags; None
-    where it has them."""
-    view = _view(tags.get(TAG, ""))
-    known, shown = view["selectedColumns"], view["runsExpanded"]
+def widened(tags: Mapping[str, str], columns: Sequence[str]) -> str | None:
+    """The view with these columns too, for an experiment with these tags; None where it has them."""
+    known = _columns(tags.get(TAG, ""))
     wider = [*known, *(name for name in columns if name not in known)][:MOST]
-    opened = [*(name for name in shown if name not in parents), *parents][-MOST_OPENED:]
-    if wider == known and set(opened) == set(shown):
-        return None
-    return json.dumps({**STATE, "selectedColumns": wider, "runsExpanded": dict.fromkeys(opened, True)})
+    return None if wider == known else json.dumps({**STATE, "selectedColumns": wider})
 
 
-def _view(text: str) -> dict[str, Any]:
-    empty: dict[str, Any] = {"selectedColumns": [], "runsExpanded": {}}
+def _columns(view: str) -> list[str]:
     try:
-        view = json.loads(text)
-    except ValueError:  # none yet
-        return empty
-    known = isinstance(view, dict) and all(isinstance(view.get(name), type(kind)) for name, kind in empty.items())
-    return view if known else empty
+        columns = json.loads(view)["selectedColumns"]
+    except (ValueError, KeyError, TypeError):  # none yet, or none of ours
+        return []
+    return [str(name) for name in columns] if isinstance(columns, list) else []
