@@ -174,3 +174,25 @@ def followed(uri: str | None, trust: bool) -> tuple[str | None, bool]:
         f"the run folder names the store {redacted(uri)}, and you did not; expected the address of the store to log to "
         "(--uri of harness sync and merge, tracking.uri=… of harness score, or MLFLOW_TRACKING_URI), or --trust"
     )
+
+
+def set_alias(run: RunResult, alias: str) -> list[tuple[str, str]]:
+    """Gives the model of a logged run an alias in MLflow's registry; (name, version) of what has it now."""
+    from harness.store.places import RUNS
+    from harness.tracking import logged_models
+    from harness.tracking.backend import default_uri
+
+    place = run.manifest["mlflow"]
+    if place is None:
+        raise HarnessError(f"{run.name} is not in MLflow; expected harness sync {run.path} first")
+    uri = followed(place.get("uri"), trust=False)[0] or default_uri(RUNS)
+    try:
+        versions = logged_models.set_alias(uri, place["run_id"], alias)
+    except Exception as error:  # MLflow raises its own, its database's and the network's errors
+        raise HarnessError(f"the alias {alias} of {run.name} could not be set: {reason(error)}") from None
+    if not versions:
+        raise HarnessError(
+            f"the model of {run.name} is not in MLflow's registry; expected it there "
+            f"(mlflow.register_model of the model on the page of the run {place['run_id']})"
+        )
+    return versions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.tracking import content, evaluation_table, labelling, logged_numbers
+from harness.tracking import content, evaluation_table, labelling, logged_models, logged_numbers
 from harness.tracking.backend import reachable
 from harness.tracking.description import description
 from harness.tracking.logged_numbers import Of
@@ -64,7 +64,7 @@ class Filling:
         note = description(self.run, examples.shown, examples.rows)
         data = self.entry.data
         dataset = content.dataset_of(self.run, examples.fields)
-        model = _model(self.client, self.run)
+        model = logged_models.model_of(self.client, str(self.entry.info.experiment_id), self.run)
         of = Of(dataset.dataset.name, dataset.dataset.digest, model)
         metrics = _absent(logged_numbers.metrics_of(self.run, of, self.task.wanted.subscores), data.metrics)
         params = _absent(labelling.params_of(self.run), data.params)
@@ -116,15 +116,3 @@ class Filling:
 
 def _absent(items: Sequence[Any], present: Mapping[str, Any]) -> list[Any]:
     return [item for item in items if item.key not in present]
-
-
-def _model(client: Any, run: RunResult) -> str | None:
-    """The id of the MLflow model that was evaluated, if it is in this store."""
-    from contextlib import suppress
-
-    from mlflow.exceptions import MlflowException
-
-    model = run.manifest["system"].get("about", {}).get("model_id")
-    with suppress(MlflowException):
-        return str(client.get_logged_model(model).model_id) if model else None
-    return None
