@@ -155,8 +155,8 @@ class Ray:
 
     def _prepare(self, make: Recipe) -> None:
         """Replicas of the recipe, in the processes that are there already or in new ones."""
-        ray = cluster.imported()
         self._begun = self._begun or time.perf_counter()
+        ray = cluster.imported()
         if not self._replicas:
             cluster.connect(self.address)
             self._wanted = cluster.check_room(self.replicas, self.cpus, self.gpus)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,38 +23,54 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EXAMPLES, STATISTICS = "examples.parquet", "statistics.parquet"
+AHEAD = 2
+"""Blocks that wait for the disk while others are computed."""
 
 
 class Writer:
-    """Used as a context, which leaves nothing behind unless `replace` was called."""
+    """Used as a context, which leaves nothing behind unless `replace` was called. Blocks are compressed and written by
+    a thread of their own, in their order: half of a run's time would be spent waiting for that."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[str, _File] = {}
+        self._thread = ThreadPoolExecutor(1, "writing")
+        self._waiting: deque[Future[None]] = deque()
 
     def __enter__(self) -> Writer:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
         for file in self._files.values():
             file.discard()
 
     def add(self, examples: pa.Table, statistics: pa.Table) -> None:
-        """The next block."""
-        try:
-            for name, table in ((EXAMPLES, examples), (STATISTICS, statistics)):
-                if name not in self._files:
-                    self._files[name] = _File(self.folder / name, table.schema)
-                self._files[name].add(table)
-        except OSError as error:
-            raise cannot_be_written(self.folder, error) from error
+        """The next block; what went wrong with an earlier one is raised here."""
+        self._waiting.append(self._thread.submit(self._write, examples, statistics))
+        self._wait(AHEAD)
 
     def digests(self) -> dict[str, str]:
         """Of the files, to which nothing more is added."""
+        self._wait(0)
         try:
             return {name: file.finished() for name, file in self._files.items()}
         except OSError as error:
             raise cannot_be_written(self.folder, error) from error
+
+    def _write(self, examples: pa.Table, statistics: pa.Table) -> None:
+        for name, table in ((EXAMPLES, examples), (STATISTICS, statistics)):
+            if name not in self._files:
+                self._files[name] = _File(self.folder / name, table.schema)
+            self._files[name].add(table)
+
+    def _wait(self, left: int) -> None:
+        """Until no more than `left` blocks are to be written."""
+        while len(self._waiting) > left:
+            try:
+                self._waiting.popleft().result()
+            except OSError as error:
+                raise cannot_be_written(self.folder, error) from error
 
     def replace(self) -> None:
         """Puts the files in their place."""

@@ -11,7 +11,7 @@ import pytest
 
 from harness.metrics.bleu import Bleu
 from harness.metrics.distinct import Distinct
-from harness.store.writing import EXAMPLES, STATISTICS, Writer, described, statistics_table
+from harness.store.writing import AHEAD, EXAMPLES, STATISTICS, Writer, described, statistics_table
 from harness.types import Batch, HarnessError, Rows, Signature, Texts
 
 METRICS = {"bleu": Bleu(), "distinct": Distinct()}
@@ -66,6 +66,15 @@ def test_texts_wider_than_the_first_block_s_are_written_alike(tmp_path: Path) ->
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(HarnessError, match=r"cannot be written .*run the same command again when there is room"):
-        with Writer(tmp_path / "none") as writer:
+    with Writer(tmp_path / "none") as writer:
+        writer.add(*block("a"))
+        with pytest.raises(HarnessError, match=r"cannot be written .*run the same command again when there is room"):
+            writer.digests()
+
+
+def test_what_cannot_be_written_is_told_before_much_more_is_computed(tmp_path: Path) -> None:
+    with Writer(tmp_path / "none") as writer:
+        for _ in range(AHEAD):
+            writer.add(*block("a"))
+        with pytest.raises(HarnessError, match="cannot be written"):
             writer.add(*block("a"))
