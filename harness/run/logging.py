@@ -17,7 +17,7 @@ from typing import Any
 from harness.masking import MASK, masked, redacted
 from harness.store import finished
 from harness.store import folder as store
-from harness.types import HarnessError, RunResult, Tracked, Tracker
+from harness.types import HarnessError, RunRecord, RunResult, Tracked, Tracker
 
 log = logging.getLogger(__name__)
 PATIENCE = 120
@@ -111,7 +111,7 @@ def sync(folders: Sequence[Path], to: Store) -> Iterator[Synced]:
             with store.opened(folder, PATIENCE) if writable else nullcontext():
                 result = finished.read(folder, None)
                 name = result.name
-                tracker = _tracker(result, to)
+                tracker = tracker_of(result, to)
                 if tracker.uri in silent:
                     raise ConnectionError(silent[tracker.uri])
                 try:
@@ -138,12 +138,13 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def _tracker(result: RunResult, to: Store) -> Any:
+def tracker_of(result: RunResult | RunRecord, to: Store) -> Any:
+    """What a stored run is logged by."""
     from harness.tracking.mlflow import MlflowTracker
 
     config = result.manifest["config"].get("tracking", {})
     uri, anonymous = (to.uri, False) if to.uri is not None else followed(config.get("uri"), to.trust)
-    options = {name: config[name] for name in ("subscores",) if config.get(name) is not None}
+    options = {name: config[name] for name in ("subscores", "parents") if config.get(name) is not None}
     tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri, **options)
     tracker.anonymous = anonymous
     return tracker

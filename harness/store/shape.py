@@ -118,10 +118,13 @@ MANIFEST = {
     "started": TEXT,
     "ended": TEXT,
 }  # fmt: skip
+TRACKING = {
+    "experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG), "parents": Maybe(FLAG),
+}  # fmt: skip
 CONFIG = {
     "dataset": Maybe(dict, null=False),
     "system": Maybe(dict, null=False),
-    "tracking": Maybe({"experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG)}, null=False),
+    "tracking": Maybe(TRACKING, null=False),
 }
 STATISTICS = {
     "_target_": TEXT,

@@ -7,12 +7,12 @@ from typing import Any
 from harness.inputs.files import digest
 from harness.tracking import content, logged_numbers
 from harness.tracking.logged_numbers import Of
-from harness.types import RunResult
+from harness.types import RunRecord, RunResult
 
 TAG = "harness.series"
 
 
-def series_of(run: RunResult) -> str | None:
+def series_of(run: RunResult | RunRecord) -> str | None:
     """What the curve is that the run is a point of: one training run, on one data set, scored in one way."""
     name = run.manifest["system"].get("series")
     config = run.manifest["config"]

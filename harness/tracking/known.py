@@ -38,3 +38,23 @@ def logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], grou
             )
     except sqlite3.Error:  # no such file, or the tables of another MLflow
         return False
+
+
+TAGGED = """
+select tags.key, tags.value from tags join runs using (run_uuid) join experiments using (experiment_id)
+where experiments.name = ? and runs.lifecycle_stage = 'active' and experiments.lifecycle_stage = 'active'
+    and run_uuid in (select run_uuid from tags where key = ? and value = ?)
+"""
+
+
+def tagged(uri: str, experiment: str, tags: Mapping[str, str]) -> bool:
+    """Whether a SQLite store has a run with these tags; False where that cannot be known."""
+    file = backend.sqlite_file(uri)
+    if file is None:
+        return False
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
+            rows = set(database.execute(TAGGED, (experiment, *next(iter(tags.items())))))
+            return bool(rows) and set(tags.items()) <= rows
+    except sqlite3.Error:
+        return False

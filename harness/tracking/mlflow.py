@@ -9,31 +9,33 @@ under one parent run, those of a training run's checkpoints under one that has t
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest, file_digest
-from harness.tracking import backend, claim, content, curve_parent, known, labelling, opening_view, seed_parent
+from harness.tracking import backend, claim, content, curve_parent, known, labelling, opening_view, parents, seed_parent
 from harness.tracking.backend import default_uri, reachable
 from harness.tracking.filling import ARTIFACTS, Filling, Task, Wanted
-from harness.types import HarnessError, RunResult, Tracked
+from harness.tracking.parents import Parent
+from harness.types import HarnessError, Outcome, RunRecord, RunResult, Tracked
 
 RESULT = ("scores.json", "statistics.parquet", "examples.parquet")
 SECONDS, BYTES_A_SECOND, ATTEMPTS = 60, 2**20, 4
 
 
 class MlflowTracker:
-    def __init__(self, experiment: str = "harness", uri: str | None = None, subscores: bool = False) -> None:
+    def __init__(
+        self, experiment: str = "harness", uri: str | None = None, subscores: bool = False, parents: bool = True
+    ) -> None:
         if not experiment.strip():
             raise HarnessError("tracking.experiment is empty; expected a name")
         self.runs = Path("runs")
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
-        self.wanted = Wanted(subscores)
+        self.wanted, self.parents = Wanted(subscores), parents
         self.anonymous = False
         """Whether no credentials go there: the store of a run folder that was trusted."""
         backend.check_uri(self.uri)
@@ -47,7 +49,7 @@ class MlflowTracker:
         assert run.path is not None
         result = digest([file_digest(run.path / name) for name in RESULT])
         where = {"harness.key": run.manifest["key"][: labelling.SHORT], "harness.result": result[: labelling.SHORT]}
-        group = None if group is None else _plain(group)
+        group = None if group is None else parents.plain(group)
         earlier = run.manifest["mlflow"]
         if earlier is not None and known.logged(self.uri, self.experiment, earlier["run_id"], where, group):
             return Tracked(earlier["run_id"], self.uri, earlier.get("where", earlier["run_id"]), "already there")
@@ -89,9 +91,9 @@ class MlflowTracker:
         """(run id, what was done, whether it is the one run with these tags)."""
         run = task.run
         start = content.milliseconds(run.manifest["started"])
-        parents = self._parents(client, experiment, run, group, start)
-        parent = parents[-1] if parents else None
-        tags = {**task.where, **_below(parent)}
+        above = parents.parent_of(run, group)
+        parent = above.claimed(client, experiment, start)[-1] if above else None
+        tags = {**task.where, **parents.below(parent)}
         entry, made = claim.only(client, experiment, tags, labelling.name_of(run), start)
         run_id = str(entry.info.run_id)
         if parent is not None and curve_parent.series_of(run):
@@ -100,43 +102,33 @@ class MlflowTracker:
             seed_parent.log_seed(client, parent, run, seed[2])
         added = Filling(client, self.uri, entry, task).fill()
         outcome = "logged" if made else "completed" if added else "already there"
-        now = self._parents(client, experiment, run, group, start)
-        if now and now != parents:
-            client.set_tag(run_id, claim.PARENT, now[-1])
+        now = above.claimed(client, experiment, start)[-1] if above else None
+        if now is not None and now != parent:
+            client.set_tag(run_id, claim.PARENT, now)
             return run_id, outcome, False
         settled = [match.info.run_id for match in claim.matching(client, experiment, tags)] == [run_id]
         return run_id, outcome, settled
 
-    def _parents(self, client: Any, experiment: str, run: RunResult, group: str | None, start: int) -> list[str]:
-        """The runs that this one is nested under: the multirun's, below it the curve's, or that of a system's seeds."""
-        parents = []
-        if group:
-            parents.append(_parent_run(client, experiment, {"harness.group": group}, f"multirun {group}", start))
-        above = _below(parents[0] if parents else None)
-        series = curve_parent.series_of(run)
-        if series:
-            parents.append(_parent_run(client, experiment, {curve_parent.TAG: _plain(series), **above}, series, start))
-        elif seed := seed_parent.seed_of(run):
-            parents.append(_parent_run(client, experiment, {seed_parent.TAG: seed[0], **above}, seed[1], start))
-        return parents
+    def log_outcome(self, runs: Sequence[RunRecord], parent: Parent, make: Callable[[], Outcome]) -> bool:
+        """Puts on the page of the parent of stored runs what came out of them, where it is not there; whether it was
+        not. `make` makes it, which takes seconds."""
+        of = parents.results_of([run.manifest for run in runs])
+        if known.tagged(self.uri, self.experiment, {**dict(parent.tags), parents.OUTCOME: of}):
+            return False
+        with backend.anonymous() if self.anonymous else nullcontext():
+            reachable(self.uri)
+            outcome = make()
+            start = min(content.milliseconds(run.manifest["started"]) for run in runs)
+            with backend.bounded(max(map(len, outcome.files.values()))), backend.alone(self.uri):
+                client = backend.opened(self.uri)
+                experiment = backend.experiment(client, self.uri, self.experiment, self.runs / "mlartifacts")
+                run_id = parent.claimed(client, experiment.experiment_id, start)[-1]
+                if client.get_run(run_id).data.tags.get(parents.OUTCOME) == of:
+                    return False
+                parents.log_outcome(client, run_id, outcome, of)
+        return True
 
     def _page(self, experiment: str, run_id: str) -> str:
         if self.uri.startswith("http"):
             return f"{self.uri.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
         return f"{run_id} in {self.uri}"
-
-
-def _parent_run(client: Any, experiment: str, tags: Mapping[str, str], name: str, start: int) -> str:
-    entry, made = claim.only(client, experiment, tags, name, start)
-    if made or entry.info.status != "FINISHED":
-        client.set_terminated(entry.info.run_id)
-    return str(entry.info.run_id)
-
-
-def _plain(text: str) -> str:
-    """A text that MLflow can be asked for; its hash where it holds quotes and the like."""
-    return text if re.fullmatch(r"[\w .:/+-]{1,200}", text) else digest(text)[:32]
-
-
-def _below(parent: str | None) -> dict[str, str]:
-    return {claim.PARENT: parent} if parent else {}

@@ -6,7 +6,10 @@ from harness.types import RunResult, Tracked
 
 
 class NoTracking:
-    def __init__(self, experiment: str = "harness", uri: None = None, subscores: bool = False) -> None:
+    def __init__(
+        self, experiment: str = "harness", uri: None = None, subscores: bool = False, parents: bool = True
+    ) -> None:
+        """All but the experiment is for `harness sync`, which reads it in the run folder."""
         self.experiment = experiment
 
     def log(self, run: RunResult, group: str | None) -> Tracked | None:

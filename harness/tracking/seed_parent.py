@@ -12,14 +12,14 @@ from harness.inputs.files import digest
 from harness.inputs.nested import leaves
 from harness.tracking import content, logged_numbers
 from harness.tracking.logged_numbers import Of
-from harness.types import RunResult
+from harness.types import RunRecord, RunResult
 
 TAG = "harness.seeds"
 INCIDENTAL = ("system.name", "system.path")
 """What a run is called, not how it was set."""
 
 
-def seed_of(run: RunResult) -> tuple[str, str, int] | None:
+def seed_of(run: RunResult | RunRecord) -> tuple[str, str, int] | None:
     """(what the runs of the same system share, what it is called, which seed this is); None where the run is no seed of
     a group."""
     config: Mapping[str, Any] = run.manifest["config"]

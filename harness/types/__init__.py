@@ -42,6 +42,7 @@ from harness.types.results import (
     Figure,
     Group,
     Interaction,
+    Outcome,
     RunRecord,
     RunRecords,
     RunResult,
@@ -67,8 +68,8 @@ from harness.types.texts import TextLists, Texts, text_fault
 __all__ = [
     "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison",
     "Comparisons", "Context", "ContextFault", "Contexts", "Dataset", "Engine", "Example", "Examples", "Figure", "Gate",
-    "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output", "Outputs", "Progress", "Recipe",
-    "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step", "Study",
-    "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "bound_name", "check_choice", "check_least",
-    "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Outcome", "Output", "Outputs", "Progress",
+    "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step",
+    "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "bound_name", "check_choice",
+    "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -366,6 +366,22 @@ class Figure:
     """An altair chart without a theme; `.to_dict()` is its Vega-Lite spec with the data in it."""
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of runs that belong together, for the page of their parent."""
+
+    name: str
+    """What they are, in a few words."""
+    note: str
+    """Score table, verdicts and the best, in Markdown."""
+    files: Mapping[str, bytes]
+    """Figures, table and report by file name."""
+    tags: Mapping[str, str]
+    """What varied, with its values."""
+    best: Mapping[str, float]
+    """The best run's score, and what remains of it after correction for the choice: `bleu`, `bleu.corrected`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tracked:
     """Where a run was logged."""

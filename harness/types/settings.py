@@ -47,6 +47,7 @@ class TrackingConfig:
     experiment: str = "harness"
     uri: Optional[str] = None  # noqa: UP045
     subscores: Any = False
+    parents: Any = True
 
 
 @dataclass

@@ -98,6 +98,29 @@ def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
     assert sorted(run.info.run_name for run in children) == ["dev-bad", "dev-good", "test-bad", "test-good"]
 
 
+def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
+    """At the end of a multirun; and the same again from the run folders alone, once."""
+    swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=lead", "system.sentences=1,2")
+    called = cli(*swept, "metrics=[bleu]", "stats.resamples=50", "tracking.experiment=sweep")
+    assert called.code == 0, called.err
+    scores = {run.path: run.scores["bleu"].estimate for run in harness.runs()}
+    for uri in (f"sqlite:///{files}/runs/mlflow.db", f"sqlite:///{files}/again.db"):
+        synced = cli("sync", "--uri", uri)
+        assert synced.code == 0, synced.err
+        store = client(uri)
+        (parent,) = [run for run in stored_runs(store, "sweep") if "harness.group" in run.data.tags]
+        assert parent.info.run_name == "2 runs on dev by sentences"
+        assert parent.data.tags["varied.sentences"] == "1, 2"
+        assert parent.data.metrics["best/bleu"] == max(scores.values())
+        assert parent.data.metrics["best/bleu.corrected"] <= max(scores.values())
+        assert "the best of 2 is **lead" in parent.data.tags["mlflow.note.content"]
+        artifacts = {item.path for item in store.list_artifacts(parent.info.run_id)}
+        assert artifacts >= {"report.html", "forest-dev.png", "sweep-dev.png", "scores.csv", "scores.md"}
+    before = (files / "again.db").read_bytes()
+    assert cli("sync", "--uri", uri).code == 0
+    assert (files / "again.db").read_bytes() == before  # nothing was made again
+
+
 def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
     """Below that of the multirun: the scores by seed, their mean and standard deviation."""
     swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=random", "metrics=[bleu]")

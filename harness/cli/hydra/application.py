@@ -21,7 +21,7 @@ from harness import masking
 from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, loading_once
 from harness.cli.hydra.composing import check, jobs
-from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.multirun import Sweep, log_outcome
 from harness.cli.starting import started
 from harness.run import config as core
 from harness.store.records import record
@@ -109,6 +109,7 @@ def _task(composed: DictConfig) -> str | None:
     folders = [result.path for result in results if result.path]
     if not many:  # else they are shown together at the end
         finished = [record(folder) for folder in folders]
+        log_outcome(composed, finished)
         (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(finished)
     return str(folders[-1])
 

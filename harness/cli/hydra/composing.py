@@ -133,8 +133,13 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
         "postprocess": postprocess,
         "metrics": metrics,
         "stats": stats,
-        "tracker": _build(resolved["tracking"], "tracking"),
+        "tracker": tracker(resolved),
     }
+
+
+def tracker(resolved: Mapping[str, Any]) -> Any:
+    """What runs of a config are logged by."""
+    return _build(resolved["tracking"], "tracking")
 
 
 def _check_keys(composed: DictConfig) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -52,6 +53,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             ending.print_estimates(estimates, failed, config.json)
             return 1 if failed else 0
         runs = _runs_of(config, since)
+        log_outcome(config, runs)
         if config.json:
             ending.print_runs_as_json(runs, failed)
         elif runs:
@@ -73,6 +75,15 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             with suppress(OSError):  # kept where there is something else in them
                 folder.parent.rmdir()
                 folder.parent.parent.rmdir()
+
+
+def log_outcome(config: DictConfig, runs: Sequence[RunRecord]) -> None:
+    """What came out, on the page of the runs' parent in MLflow, where they were logged."""
+    from harness.cli.hydra.composing import contents, tracker
+    from harness.cli.parent_pages import log_parents
+
+    if any(run.mlflow for run in runs):
+        log_parents(runs, lambda run: tracker(contents(config)[0]))
 
 
 def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:
