@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "meta", "plot", "power",
-    "rankings", "runs", "table", "variance", "write_report",
+    "rankings", "runs", "sweep", "table", "variance", "write_report",
 ]  # fmt: skip
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
 """Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
     from harness.analysis.catalog import runs
-    from harness.api import best, compare, evaluate, load_run, meta, plot, power, table, variance, write_report
+    from harness.api import best, compare, evaluate, load_run, meta, plot, power, sweep, table, variance, write_report
     from harness.stats.ranking import rankings
     from harness.types import HarnessError, Metric
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading, meta_study, noise
+from harness.analysis import comparing, loading, meta_study, noise, swept
 from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
+from harness.analysis.swept import Swept
 from harness.analysis.trust import Trusted
 from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
@@ -160,6 +161,24 @@ def best(
     chosen on a random half of the data and scored on the other."""
     options = Options(resamples=resamples, level=level, seed=seed)
     return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
+
+
+def sweep(
+    *sweeps: str | Path,
+    score: str | None = None,
+    against: str | None = None,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    trust: Trusted = False,
+) -> Swept:
+    """A sweep: `.ledger.cells` with the state of each, and for each data set in `.parts` the means by level and the
+    importance of each parameter, the best corrected for having been chosen, and the front of the score against what an
+    output takes (`cost`, `tokens`, `seconds` or `latency`).
+
+    A sweep is named by its folder, its group, the name of its runs, one of them or several; without a name, the newest.
+    """
+    return swept.sweep(sweeps, swept.Asked(score, against, level, resamples, seed), trust)
 
 
 def meta(

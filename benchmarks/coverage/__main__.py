@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.coverage import few, repeats, several, shares, texts
+from benchmarks.coverage import few, race, repeats, several, shares, texts
 from benchmarks.coverage.cells import PAGE, Section, summary, write
 
 SECTIONS = {
@@ -16,6 +16,7 @@ SECTIONS = {
     "several": several.lines,
     "repeats": repeats.lines,
     "texts": texts.lines,
+    "race": race.lines,
 }
 SAMPLES = 1000
 

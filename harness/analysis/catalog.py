@@ -49,13 +49,16 @@ def runs(
     return RunRecords(kept, finished.unfinished, len(finished) - len(kept))
 
 
-def json_of(run: RunRecord, scores: Sequence[str] = ()) -> dict[str, Any]:
-    """A run as JSON has it, with these scores or all."""
+def json_of(run: RunRecord, scores: Sequence[str] = (), fields: Sequence[str] = ()) -> dict[str, Any]:
+    """A run as JSON has it, with these scores or all, and with these fields of its config or its manifest."""
     names = ("name", "dataset", "system", "experiment", "examples", "failed")
     facts = {name: getattr(run, name) for name in names}
     times = {"started": run.manifest["started"], "ended": run.manifest["ended"]}
     values = {name: value for name, value in run.values.items() if not scores or name in scores}
-    return {**facts, **times, "folder": str(run.path), "mlflow": run.mlflow, "scores": values}
+    place = {"folder": str(run.path), "mlflow": run.mlflow}
+    more = {name: conditions.plain_value(run, name) for name in fields}
+    facts |= {"shown": more} if fields else {}
+    return {**facts, **times, "cell": run.manifest.get("cell"), **place, "scores": values}
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ def _manifest(name: str, system: str, runs: Sequence[RunResult], each: int) -> d
         "key": files.digest([run.manifest.get("key") for run in runs]),
         "system": {**first["system"], "name": system, "repeats": each * len(runs), "seeds": len(runs), "step": None},
         "mlflow": None,
+        "cell": None,
         "ended": max(str(run.manifest.get("ended", "")) for run in runs),
         "runs": ["/".join(run.path.absolute().parts[-2:]) if run.path else run.name for run in runs],
         "config": _together([run.manifest.get("config", {}) for run in runs]),
@@ -250,7 +251,7 @@ def _without(run: RunResult, parameter: str) -> RunResult:
     part, _, rest = parameter.partition(".")
     config = dict(run.manifest.get("config", {}))
     config[part] = _dropped(config.get(part), rest.split("."))
-    return replace(run, manifest={**run.manifest, "config": config})
+    return replace(run, manifest={**run.manifest, "config": config, "cell": None})
 
 
 def _dropped(tree: Any, path: Sequence[str]) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis import groups
+from harness.analysis.cell_names import listed
 from harness.analysis.many import Many
 from harness.analysis.trust import Trust, Trusted, described
 from harness.store import finished
@@ -88,7 +89,7 @@ def loaded_runs(
     if isinstance(runs, Run):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     trusted, many = Trust.of(trust), Many()
-    loaded = [ready for run in runs for ready in _loaded(run, trusted, many)]
+    loaded = listed([ready for run in runs for ready in _loaded(run, trusted, many)], runs)
     base = baseline if isinstance(baseline, RunResult) else None
     if baseline is not None and not isinstance(baseline, RunResult):
         base = next((run for run in loaded if run.name == str(baseline)), None)

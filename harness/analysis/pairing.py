@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.cell_names import cell_of, labels
 from harness.inputs import arrow, files
 from harness.types import Group, HarnessError, RunResult, nearest
 
@@ -162,15 +163,30 @@ def _once(runs: Sequence[RunResult]) -> list[RunResult]:
 
 
 def _distinctly_named(runs: list[RunResult]) -> list[RunResult]:
-    """Runs of one name are told apart by their folder, or by number."""
+    """Runs of one name are told apart by what their sweep varies, by their folder, or by number."""
     names = [run.name for run in runs]
-    folders = [str(run.path) if run.path else None for run in runs]
+    if len(set(names)) == len(names):
+        return runs
+    called = labels(runs)
+    if called is not None:
+        return [replace(run, name=label) for run, label in zip(runs, called, strict=True)]
+    own = [_in_sweep(run) or str(run.path or "") for run in runs]
+    clear = [
+        name if own.count(name) == 1 and name not in names else str(run.path or "")
+        for name, run in zip(own, runs, strict=True)
+    ]
     return [
         run
         if names.count(run.name) == 1
-        else replace(run, name=folders[i] or f"{run.name} {names[: i + 1].count(run.name)}")
+        else replace(run, name=clear[i] or f"{run.name} {names[: i + 1].count(run.name)}")
         for i, run in enumerate(runs)
     ]
+
+
+def _in_sweep(run: RunResult) -> str:
+    """A run's name with what its sweep varies, where it is of one."""
+    cell = cell_of(run)
+    return f"{run.name} {cell['label']}" if cell else ""
 
 
 def _baseline_of(runs: Sequence[RunResult], base: RunResult) -> int:

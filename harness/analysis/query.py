@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.inputs.expressions import Expression, TooSlow
 from harness.inputs.nested import settings
+from harness.store.sweep_cells import shown
 from harness.types import HarnessError, RunRecord, nearest
 
 FIELDS: dict[str, Callable[[RunRecord], Any]] = {
@@ -30,6 +31,7 @@ FIELDS: dict[str, Callable[[RunRecord], Any]] = {
     "ended": lambda run: run.ended,
     "folder": lambda run: str(run.path),
     "group": lambda run: run.manifest.get("group"),
+    "cell": lambda run: run.cell,
     "step": lambda run: run.manifest["system"].get("step"),
     "commit": lambda run: (run.manifest.get("git") or {}).get("commit"),
     "mlflow": lambda run: (run.mlflow or {}).get("run_id"),
@@ -62,6 +64,18 @@ def value_of(run: RunRecord, field: str) -> Any:
             return MISSING
         value = value[part]
     return MISSING if isinstance(value, Mapping) else value
+
+
+def plain_value(run: RunRecord, field: str) -> Any:
+    """What a run has under this name as JSON has it."""
+    value = value_of(run, field)
+    return None if value is MISSING else value.isoformat() if isinstance(value, datetime) else value
+
+
+def text_of(run: RunRecord, field: str) -> str:
+    """What a run has under this name as a table shows it; nothing where it has no such thing."""
+    value = plain_value(run, field)
+    return "" if value is None else shown(value)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.analysis import cell_names
 from harness.inputs.nested import leaves
 from harness.types import RunRecord, RunResult
 
@@ -61,6 +62,8 @@ def labels(runs: Sequence[RunResult | RunRecord]) -> list[str]:
     """What runs on the same data are called in a table: their systems, with what differs between their configs where
     systems alone do not tell them apart (`lead sentences=2`)."""
     systems = [run.system for run in runs]
+    if (called := cell_names.labels(runs)) is not None and len(set(systems)) < len(systems):
+        return called
     if len(set(systems)) == len(systems):
         return systems
     varied = parameters(runs)

@@ -31,6 +31,7 @@ EPILOG = """examples
   harness compare 'ours=runs/ours-seed*' 'base=runs/base-seed*' training seeds of two systems, as one run each
   harness variance 'ours=runs/ours-seed*'                       where the noise comes from, and what to buy against it
   harness best runs/sweep/*                                     the best of a sweep, corrected for the choice
+  harness sweep runs/sweep                                      its cells, what its parameters do, what equals the best
   harness meta dev-sysA dev-sysB dev-sysC --human human.jsonl   which metric agrees with people, and how well
   harness plot runs/sweep/* --figure forest -o forest.pdf       a figure for a paper; without --figure, all
   harness sync                                                  log to MLflow what runs could not log
@@ -115,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         report,
         runs,
         score,
+        sweep,
         sync,
         table,
         ui,
@@ -133,7 +135,23 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="evaluate systems on data sets (harness run --help)", add_help=False)
 
     # each says its options
-    for command in (score, merge, runs, compare, table, plot, report, power, variance, best, meta, cache, sync, ui):
+    for command in (
+        score,
+        merge,
+        runs,
+        compare,
+        table,
+        plot,
+        report,
+        power,
+        variance,
+        best,
+        sweep,
+        meta,
+        cache,
+        sync,
+        ui,
+    ):
         command.add(commands)
     return parser
 

@@ -27,6 +27,8 @@ class Estimate:
     """What a run would do; None where that cannot be known."""
 
     name: str
+    cell: str | None
+    """What it is called among the cells of its sweep."""
     folder: str
     examples: int
     outputs: int
@@ -45,8 +47,9 @@ def estimate(job: Job, progress: Progress) -> Estimate:
     """What `runner.run` would do."""
     data, _ = prepared(job, progress)
     name, folder, examples = job.name, str(job.folder), len(data.examples)
+    cell = None if job.cell is None else job.cell["label"]
     if job.system.stored:
-        return Estimate(name, folder, examples, len(data.rows), 0, 0, 0, 0, 0, 0.0, None)
+        return Estimate(name, cell, folder, examples, len(data.rows), 0, 0, 0, 0, 0, 0.0, None)
     source = Source.of(job, touch=False)
     work = source.work(data.rows)
     todo = [work.examples[key] for batch in work.todo for key in batch]
@@ -56,6 +59,7 @@ def estimate(job: Job, progress: Progress) -> Estimate:
     price = job.system.price
     return Estimate(
         name=name,
+        cell=cell,
         folder=folder,
         examples=examples,
         outputs=len(work.examples),

@@ -27,6 +27,20 @@ LARGEST = 1e9
 
 
 @dataclass(frozen=True)
+class Round:
+    """How far a cell goes in a round of a race (harness/run/rounds.py)."""
+
+    share: float
+    """Of the units of the data."""
+    score: str
+    """That is raced for."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise HarnessError(f"race.share={self.share}; expected a share of the data, above 0 and at most 1")
+
+
+@dataclass(frozen=True)
 class Job:
     """One cell: the parts in the order in which data flows through them, then what goes with the run."""
 
@@ -47,6 +61,8 @@ class Job:
     limit: int | None = None
     output_dir: str | None = None
     group: str | None = None
+    cell: Mapping[str, Any] | None = None
+    """Which cell of the group's sweep it is (harness/store/sweep_cells.py)."""
     many: bool = False
     """One cell of several, so that `output_dir` is their parent."""
     retry_failed: bool = False
@@ -59,6 +75,8 @@ class Job:
     """The keys of the config that were set, by whoever typed the command or by a sweep."""
     stop: Stop | None = None
     """Ends the run once its answer is known."""
+    race: Round | None = None
+    """How far it goes in this round of a race."""
     source: Path | None = None
     """The folder of the stored run that is scored again, where this job does nothing else."""
     engine: Engine = field(default_factory=Local)

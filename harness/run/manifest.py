@@ -25,8 +25,9 @@ INDIFFERENT = ("pandas", "hydra-core", "mlflow")
 """Those of them that no score depends on."""
 DECIDING = (
     "compiled", "inputs/arrow.py", "inputs/hash_kernels.py", "inputs/hashing.py", "metrics", "postprocess.py",
-    "run/answers.py", "run/health.py", "run/health_kernels.py", "run/scoring.py", "run/sharding.py", "run/sinks.py",
-    "run/stopping.py", "stats", "store/example_table.py", "store/folder.py", "store/writing.py", "types",
+    "run/answers.py", "run/health.py", "run/health_kernels.py", "run/rounds.py", "run/scoring.py", "run/sharding.py",
+    "run/sinks.py", "run/stopping.py", "stats", "store/example_table.py", "store/folder.py", "store/writing.py",
+    "types",
 )  # fmt: skip
 """The code that decides what is in a result's files."""
 
@@ -46,6 +47,8 @@ class Facts:
     started: str
     earlier: Mapping[str, Any] | None
     """The manifest that was in the folder before."""
+    raced: Mapping[str, Any] | None = None
+    """Of a cell in a race how far it has come."""
 
 
 def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, str]) -> dict[str, Any]:
@@ -60,6 +63,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "result": facts.keys["result"],
         "files": dict(digests),
         "group": job.group,
+        "cell": None if job.cell is None else dict(job.cell),
         "dataset": {
             "name": result.dataset,
             "key": result.dataset_key,
@@ -82,6 +86,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "metrics": metrics,
         "health": result.health,
         "stopped": result.stopped,
+        "raced": None if facts.raced is None else dict(facts.raced),
         "generation": dict(facts.generation),
         "seed": job.config["stats"]["seed"],
         "harness": harness.__version__,

@@ -17,11 +17,13 @@ from harness.inputs import files
 from harness.inputs.plugins import source as source_of
 from harness.run import generation, manifest, reading
 from harness.run.answers import Answers, Located
+from harness.run.facts import facts_of
 from harness.run.generation import Source
 from harness.run.job import Job, check_same_config
 from harness.run.logging import logged
 from harness.run.manifest import Facts
 from harness.run.reading import Data
+from harness.run.rounds import data_of, entered, of_round, partial
 from harness.run.scoring import Scorer, Subject, score
 from harness.run.sharding import noted
 from harness.run.sinks import InFolder
@@ -30,6 +32,7 @@ from harness.store import finished
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
 from harness.store.places import SHARED
+from harness.store.sweep_cells import working
 from harness.store.writing import Writer
 from harness.types import Array, Example, Progress, RunResult
 
@@ -40,33 +43,41 @@ CHANGED = "the data changed since the last run of this config; its result in %s 
 def run(job: Job, progress: Progress) -> RunResult:
     """Evaluates one system on one data set and leaves a run folder."""
     started = manifest.now()
+    with working(job.folder, job.group, job.cell, started):
+        return _run(job, started, progress)
+
+
+def _run(job: Job, started: str, progress: Progress) -> RunResult:
     data, scorer = prepared(job, progress)
     with job.engine, store.opened(job.folder):
         earlier = finished.read_manifest(job.folder)
         check_same_config(job, earlier)
         store.copy_journals(job.origins, job.folder)
         source = Source.of(job)
+        data, raced = entered(data, job.race, job.dataset.cluster, job.stats.seed, earlier)
         data, answers, stopped = answered(data, scorer, source, progress)
         subject = _subject(job, data)
         key = _result_key(subject, answers, scorer, job)
         unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
         keys = {"config": job.key, "system": source.identity, "result": key}
-        facts = _facts(source, data, answers, keys, started, earlier)
+        facts = replace(facts_of(source, data, answers, keys, started, earlier), raced=raced)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
             store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
         else:
-            if earlier and earlier["dataset"]["key"] != subject.dataset_key:
+            if earlier and data_of(earlier) != (raced["data"] if raced else subject.dataset_key):
                 log.warning(CHANGED, job.folder)
             with Writer(job.folder) as writer:
                 for metric in scorer.metrics.values() if job.cache != "none" else ():
                     metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
                 sink = InFolder(writer, scorer, answers, job)
                 result = score(subject, answers, scorer, job.stats, sink, progress)
+                result = of_round(result, raced)
                 result = noted(allowing_for(stopped, result) if stopped else result, scorer, job.shard)
                 result = written(result, writer, job, facts)
-        with progress("logging", 0):
-            result = logged(job.tracker, result)
+        if not partial(raced):
+            with progress("logging", 0):
+                result = logged(job.tracker, result)
     generation.check_failed(job, result)
     return result
 
@@ -130,19 +141,6 @@ def _result_key(subject: Subject, answers: Answers, scorer: Scorer, job: Job) ->
     scorers = [scorer.identity(name) for name in scorer.metrics]
     assert answers.outputs is not None  # they were made for a run
     return files.digest([code, job.key, names, subject.dataset_key, answers.outputs.ordered, scorers])
-
-
-def _facts(
-    source: Source, data: Data, answers: Answers, keys: Mapping[str, str | None], started: str, earlier: Any
-) -> Facts:
-    """What is known of the run beside its result; of one that is scored again or merged, what was known then."""
-    original, fields = source.job.original(), answers.layout.fields
-    if original is not None:
-        content, took = original["dataset"].get("content"), original["generation"]
-    else:
-        content = data.document
-        took = generation.facts(source.journal.content, answers.raw(), source.job.system.price)
-    return Facts(len(data.examples), content, fields, keys, took, started, earlier)
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

@@ -18,16 +18,20 @@ True
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from harness.stats.expansion import NORMAL, student_quantile
 from harness.types import Array
 
 GRID = 4001
 """Candidates for the mean; a bound is rounded outwards to one of them."""
 COARSE = 401
 """Candidates where a sequence is only asked when it would have grown narrow."""
+SMALLEST = 1e-14
+"""Tail of a distribution that is still told from none."""
 ORDERS, BETS = 1000, 2**25
 """Orders that would have stopped at the same look to average over, and how many bets are made to find them: seconds."""
 
@@ -74,6 +78,22 @@ class ConfidenceSequence:
 
     def _scaled(self, share: float) -> float:
         return float(self.smallest + (self.largest - self.smallest) * share)
+
+
+def asymptotic_reach(n: int, planned: float, error: float) -> float:
+    """How many standard errors a mean of n values must lie above 0 to be above it at all looks at once but for this
+    error, whatever bounds the values have: the one-sided asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha,
+    Kennedy and Ramdas 2024, narrowest after the planned number. Of so few values Student's distribution takes the place
+    of the normal one.
+
+    >>> [round(asymptotic_reach(n, 100, 0.025), 2) for n in (10, 100, 1000)]
+    [6.54, 3.12, 3.25]
+    """
+    wide = -2 * math.log(2 * error)
+    rate = (wide + math.log(wide + 1)) / planned
+    spread = n * rate + 1
+    normal = math.sqrt(2 * spread / (n * rate) * math.log1p(math.sqrt(spread) / (2 * error)))
+    return student_quantile(max(NORMAL.cdf(-normal), SMALLEST), n - 1)
 
 
 def around(limit: float | None, smallest: float, largest: float) -> Array:

@@ -64,6 +64,8 @@ class Best:
     """Other runs with the very same score."""
     contenders: int
     """How many runs could have won, the winner among them: all others are told apart from it."""
+    rivals: tuple[str, ...] = ()
+    """The names of those beside the winner."""
     held_out: int | None = None
     """With `split`: how many examples or clusters the best was not chosen on; the others, `n`, it was."""
 
@@ -130,7 +132,8 @@ def _by_score(runs: Sequence[RunResult], samples: Sequence[Sample], drawn: Array
             chosen_again=chosen.again,
             digits=metric.digits_of(score),
             ties=tuple(runs[i].name for i in chosen.ties),
-            contenders=chosen.contenders,
+            contenders=len(chosen.contenders),
+            rivals=tuple(runs[i].name for i in chosen.contenders if i != winner),
         )
 
 
@@ -144,7 +147,8 @@ class Chosen:
     luck: float
     """What the best of a resample scores there beyond its own mean."""
     again: float
-    contenders: int
+    contenders: tuple[int, ...]
+    """Places of all that could have won."""
     reach: float
     """How many times further down a bound must lie to hold for all contenders at once."""
 
@@ -166,7 +170,7 @@ class Chosen:
             ties=tuple(int(i) for i in ties if i != winner),
             luck=float(luck.mean()),
             again=float((wins[winner] / wins.sum(axis=0)).mean()),
-            contenders=len(contenders),
+            contenders=tuple(int(i) for i in contenders),
             reach=max(1.0, float(highest) / NORMAL.inv_cdf(1 - alpha)) if len(contenders) > 1 else 1.0,
         )
 

@@ -26,7 +26,7 @@ SUM = re.compile("[0-9a-f]{32}")
 """Of the hashes of all rows, modulo 2**64 in each half."""
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json")
 """What every finished run has."""
-NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", ".lock")
+NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", "cell.json", ".lock")
 """What a run reads or writes in its folder."""
 
 
@@ -67,6 +67,10 @@ STOPPED = {
     "score": TEXT, "answer": (*TEXT, *NULL), "estimate": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER,
     "looks": WHOLE, "examples": WHOLE, "of": WHOLE, "baseline": (*TEXT, *NULL), "saved": NUMBER,
 }  # fmt: skip
+CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(Each(TEXT, list))))}
+RACED = {
+    "score": TEXT, "share": NUMBER, "units": WHOLE, "of_units": WHOLE, "examples": WHOLE, "of": WHOLE, "data": TEXT,
+}  # fmt: skip
 SCORE = {
     **dict.fromkeys(("estimate", "low", "high"), (*NUMBER, *NULL)),
     "level": NUMBER,
@@ -104,11 +108,13 @@ MANIFEST = {
     "result": Maybe(TEXT),
     "group": (*TEXT, *NULL),
     "overrides": Maybe(Each(TEXT, list), null=False),
+    "cell": Maybe(CELL),
     "config": dict,
     "files": Each(TEXT),
     "metrics": Each({"signature": TEXT, "key": Maybe(TEXT)}),
     "health": Maybe(HEALTH),
     "stopped": Maybe(STOPPED),
+    "raced": Maybe(RACED),
     "generation": Each((*NUMBER, *NULL)),
     "seed": WHOLE,
     "harness": TEXT,
@@ -182,6 +188,11 @@ def check_manifest_fields(manifest: Any) -> None:
         raise WrongShape(f"{_shown(content['sum'])} for 'dataset.content.sum'")
     for field in ("started", "ended"):
         time_of(manifest[field])
+
+
+def check_cell(content: Any) -> None:
+    """Refuses what cannot be the content of a cell.json."""
+    _check(content, {"group": (*TEXT, *NULL), "cell": CELL, "error": Maybe(TEXT)})
 
 
 def check_statistics(content: Any) -> None:

@@ -274,6 +274,12 @@ class RunRecord:
         config: Mapping[str, Any] = self.manifest["config"]
         return config
 
+    @property
+    def cell(self) -> str | None:
+        """What it is called among the cells of its sweep, where it is of one."""
+        cell = self.manifest.get("cell")
+        return str(cell["label"]) if cell else None
+
     @cached_property
     def scores(self) -> dict[str, Score]:
         return {name: Score(name=name, **value) for name, value in self.values.items()}

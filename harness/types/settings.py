@@ -7,7 +7,7 @@ What a key decides is a flag of its field, so that one place says which runs are
 - `manner`: how the work is done (how often a request is tried, what is printed), never what comes out of it.
 
 >>> deciding("place")
-('tracking', 'name', 'output_dir', 'group', 'group_by')
+('tracking', 'name', 'output_dir', 'group', 'group_by', 'sweep')
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ class Config:
     output_dir: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     group: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
     group_by: Optional[str] = field(default=None, metadata=PLACE)  # noqa: UP045
+    sweep: Any = field(default=None, metadata=PLACE)
+    race: Any = field(default=None, metadata=MANNER)
     retry_failed: Any = field(default=False, metadata=MANNER)
     max_failed: Any = field(default=None, metadata=MANNER)
     cache: str = field(default="auto", metadata=MANNER)

@@ -117,7 +117,7 @@ def test_options(three: Path, cli: Cli) -> None:
     assert answer["runs"][0] | {"scores": {}} == {
         "name": "a", "dataset": "dev", "system": "a", "experiment": "harness", "examples": 100, "failed": 3,
         "started": "2026-03-02T10:00:00+00:00", "ended": "2026-03-02T10:00:00+00:00", "folder": "runs/x/a-1",
-        "mlflow": None, "scores": {},
+        "mlflow": None, "scores": {}, "cell": None,
     }  # fmt: skip
     assert cli("runs", "name=nobody").out.startswith("none of the 2 finished runs below runs fits the conditions\n")
     printed = cli("runs", "--in", "runs/x/a-1", "name=nobody").out

@@ -30,6 +30,9 @@ def add(commands: Any) -> None:
     )
     runs.add_argument("where", nargs="*", metavar="WHERE", help="conditions, see below")
     runs.add_argument("--score", metavar="NAME", action="append", help="show this score; may be repeated")
+    runs.add_argument(
+        "--show", metavar="FIELD", action="append", help="show this field, say system.temperature; may be repeated"
+    )
     runs.add_argument("--sort", metavar="FIELD", help="by this field; -FIELD: highest first (default: -ended)")
     runs.add_argument("--limit", metavar="N", type=int, help="the first N only")
     runs.add_argument("--in", metavar="DIR", dest="below", default="runs", help="below this folder (default: runs)")
@@ -41,7 +44,7 @@ def call(options: Any) -> None:
     import os
 
     from harness.analysis.catalog import json_of, runs
-    from harness.analysis.query import check_score, condition
+    from harness.analysis.query import check, check_score, condition, text_of
     from harness.report.terminal.run_list import print_runs
     from harness.store.records import collecting_no_garbage
     from harness.types import HarnessError
@@ -56,12 +59,16 @@ def call(options: Any) -> None:
         wanted = options.score or []
         for name in wanted:
             check_score(listed, name, f"--score {name}")
+        fields = options.show or []
+        for name in fields:
+            check(listed, name, f"--show {name}", ())
         if options.json:
             unfinished = [{"folder": str(path), "reason": reason} for path, reason in listed.unfinished.items()]
-            _write_json({"schema": 1}, (json_of(run, wanted) for run in listed), unfinished)
+            _write_json({"schema": 1}, (json_of(run, wanted, fields) for run in listed), unfinished)
         else:
             named = [condition(text).field for text in options.where] + [(options.sort or "").removeprefix("-")]
-            print_runs(listed, wanted, [name.partition("/ci_")[0] for name in named], options.below)
+            values = {name: [text_of(run, name) for run in listed] for name in fields}
+            print_runs(listed, wanted, [name.partition("/ci_")[0] for name in named], options.below, values)
 
 
 def _write_json(head: dict[str, Any], runs: Iterable[Any], unfinished: list[Any]) -> None:

@@ -4,6 +4,7 @@ application.py  `harness run`: Hydra composes, a cell at a time is run
 composing.py    the job that a composed config describes, after all checks
 checking.py     what no key of a config can be
 multirun.py     around a multirun: what its cells share, and what ends it
+varied.py       what varies, told to each cell
 ending.py       what ends a command: JSON, or what to type next
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 combining.py    `harness merge`: the same with the runs of all shards

@@ -109,8 +109,8 @@ def _task(composed: DictConfig) -> str | None:
     folders = [result.path for result in results if result.path]
     if not many:  # else they are shown together at the end
         finished = [record(folder) for folder in folders]
-        log_outcome(composed, finished)
         (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(finished)
+        log_outcome(composed, finished)
     return str(folders[-1])
 
 

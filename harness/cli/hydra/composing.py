@@ -14,11 +14,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
+from harness.cli.hydra import varied
 from harness.cli.hydra.calling import command
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.inputs import plugins
 from harness.run import config as core
+from harness.store.sweep_cells import cell
 from harness.types import HarnessError, check_choice, nearest
 from harness.types.settings import Config
 
@@ -36,14 +38,15 @@ SCORING = ("metrics", "postprocess", "stats", "tracking")
 def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
     """The job that a composed config describes, or one for each of the systems that its system stands for."""
     whole = job(composed, many)
-    cells = getattr(whole.system, "cells", None)
-    if cells is None:
+    systems = getattr(whole.system, "cells", None)
+    if systems is None:
         yield whole
         return
     resolved, sources = contents(composed)
-    for spec in cells():
+    for spec in systems():
         yield replace(
             whole,
+            cell=whole.cell and cell({**whole.cell["parameters"], "step": spec["step"]}, whole.cell["number"]),
             system=_build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
@@ -75,10 +78,11 @@ def check(composed: DictConfig) -> None:
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
-    from harness.run.job import Job
+    from harness.run.job import Job, Round
 
     check(composed)
     resolved, sources = contents(composed)
+    own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
     dataset, select = _dataset(resolved["dataset"])
     return Job(
@@ -93,10 +97,12 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         whole_key=core.key(core.of_whole(resolved), sources),
         config=config,
         given_name=config["name"],
+        cell=own,
         many=many,
         command=command(),
         overrides=_typed(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
+        race=None if race is None else Round(**race),
         **{key: resolved[key] for key in PASSED},
     )
 

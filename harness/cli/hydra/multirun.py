@@ -10,10 +10,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from harness.cli.hydra import ending
+from harness.cli.hydra import ending, varied
 from harness.cli.output import complain
 from harness.inputs.files import digest
 from harness.store.records import records
@@ -34,9 +36,13 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         if config.group is None:
             sweep = OmegaConf.to_container(config.hydra.sweeper).get("params") or {}  # type: ignore[union-attr]
             typed: Any = OmegaConf.to_container(task)  # not resolved: `${.key}` means nothing in this list
-            words = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
-            config.group = digest([words, sweep])[:8]
+            named = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
+            config.group = digest([named, sweep])[:8]
             task.append(f"group='{config.group}'")
+        sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
+        with suppress(HydraException):  # what cannot be parsed, the sweeper says
+            if words := varied.swept(list(task), sweeper, GlobalHydra.instance().config_loader()):
+                task.append(words)
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
     @classmethod
@@ -53,7 +59,6 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             ending.print_estimates(estimates, failed, config.json)
             return 1 if failed else 0
         runs = _runs_of(config, since)
-        log_outcome(config, runs)
         if config.json:
             ending.print_runs_as_json(runs, failed)
         elif runs:
@@ -62,6 +67,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
             print_summary(runs, labels)
             ending.print_what_is_next(runs)
+        log_outcome(config, runs)
         if failed:
             complain(f"{len(failed)} of {len(failed) + len(runs)} runs failed, see above")
         return 1 if failed else 0
@@ -79,18 +85,19 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
 def log_outcome(config: DictConfig, runs: Sequence[RunRecord]) -> None:
     """What came out, on the page of the runs' parent in MLflow, where they were logged."""
-    from harness.cli.hydra.composing import contents, tracker
+    from harness.cli.hydra.composing import tracker
     from harness.cli.parent_pages import log_parents
 
     if any(run.mlflow for run in runs):
-        log_parents(runs, lambda run: tracker(contents(config)[0]))
+        log_parents(runs, lambda run: tracker({"tracking": OmegaConf.to_container(config.tracking, resolve=True)}))
 
 
 def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:
-    """The runs that the multirun finished, in the order in which they were started."""
+    """The runs that the multirun finished, in the sweep's order."""
+    from harness.analysis.cell_names import in_order
     from harness.store.places import RUNS
 
     below = Path(config.output_dir) if config.output_dir else RUNS
     stored = records(below) if below.is_dir() else []
     own = [run for run in stored if run.manifest.get("group") == config.group and run.manifest["started"] >= since]
-    return sorted(own, key=lambda run: (run.started, run.path.name))
+    return in_order(own)

@@ -21,7 +21,8 @@ def print_dry_run(runs: Sequence[Mapping[str, Any]]) -> None:
         field: None if any(run[field] is None for run in runs) else sum(run[field] for run in runs)
         for field in (*counted, "seconds", "cost")
     }
-    for name, costs in [*((run["name"], run) for run in runs), *([("total", total)] if len(runs) > 1 else [])]:
+    names = [run["name"] if run["cell"] is None else f"{run['name']} {run['cell']}" for run in runs]
+    for name, costs in [*zip(names, runs, strict=True), *([("total", total)] if len(runs) > 1 else [])]:
         cells = ["unknown" if costs[field] is None else f"{costs[field]:,}" for field in counted]
         cells.append("unknown" if costs["seconds"] is None else str(timedelta(seconds=round(costs["seconds"]))))
         if priced:

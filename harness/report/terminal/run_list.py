@@ -19,12 +19,19 @@ NAMED = 3
 """So many of the folders that are not finished runs are named."""
 
 
-def print_runs(runs: RunRecords, scores: Sequence[str], more: Sequence[str], below: str) -> None:
-    """`scores`: those to show, all of them; where empty, those in `more` and as many of the common ones as fit."""
+def print_runs(
+    runs: RunRecords,
+    scores: Sequence[str],
+    more: Sequence[str],
+    below: str,
+    fields: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """`scores`: those to show, all of them; where empty, those in `more` and as many of the common ones as fit.
+    `fields`: others that were asked for, with what each run has there."""
     out = console()
     if runs:
         names = list(scores) or common(runs, more)
-        shown, left = _layout(runs, names, out.width, bool(scores))
+        shown, left = _layout(runs, names, out.width, bool(scores), _facts(runs, fields or {}))
         put(out, shown)
         levels = {run.values[name]["level"] for run in runs for name in names if name in run.values}
         notes = [f"{len(runs):,} {'run' if len(runs) == 1 else 'runs'}"]
@@ -52,66 +59,83 @@ def common(runs: Sequence[RunRecord], first: Sequence[str] = ()) -> list[str]:
     return list(dict.fromkeys([*(name for name in first if name in count), *often]))
 
 
+def _facts(runs: Sequence[RunRecord], fields: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """What is shown beside names and scores: which cell of its sweep a run is, where any is one, and what was asked
+    for."""
+    cells = {"cell": [run.cell or "" for run in runs]} if any(run.cell for run in runs) else {}
+    return {**cells, **fields}
+
+
 def _layout(
-    runs: Sequence[RunRecord], names: Sequence[str], width: int, all_of_them: bool
+    runs: Sequence[RunRecord], names: Sequence[str], width: int, all_of_them: bool, facts: Mapping[str, Sequence[str]]
 ) -> tuple[Columns, Sequence[str]]:
     """(the widest table that fits, the scores that it has no room for); one that was asked for is never left out."""
-    wide = _wide(runs, names)
+    wide = _wide(runs, names, facts)
     if wide.width <= width:
         return wide, ()
-    two_lines = _two_lines(runs, names)
+    two_lines = _two_lines(runs, names, facts)
     widths = two_lines.widths
     before, last = range(len(widths) - 1 - len(names)), len(widths) - 1
     for n in [len(names)] if all_of_them else range(len(names), 0, -1):
         kept = [*before, *range(len(before), len(before) + n), last]
         if sum(widths[i] + GAP for i in kept) - GAP <= width:
             return two_lines.keeping(kept), names[n:]
-    return _stackable(runs, names).stacked(width), ()
+    return _stackable(runs, names, facts).stacked(width), ()
 
 
-def _wide(runs: Sequence[RunRecord], names: Sequence[str]) -> Columns:
+def _wide(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[str, Sequence[str]]) -> Columns:
     failed = any(run.failed for run in runs)
     shown = Columns(
-        ("name", "left"), ("data set", "left"), ("system", "left"), ("examples", "right"),
+        ("name", "left"), *((fact, "left") for fact in facts), ("data set", "left"), ("system", "left"),
+        ("examples", "right"),
         *([("failed", "right")] if failed else []),
         *(column for name in names for column in ((name, "point"), ("", "interval"))),
         ("ended", "left"), ("folder", "left"),
     )  # fmt: skip
     digits = _digits(runs, names)
-    for run in runs:
+    for i, run in enumerate(runs):
         link = linked(str(run.path), run.path)
+        own = [values[i] for values in facts.values()]
         cells = [cell for name in names for cell in _cells(run, name, digits[name])]
         counts = [f"{run.examples:,}", *([_failed(run)] if failed else [])]
-        shown.add_row(Text(run.name, link.style), run.dataset, run.system, *counts, *cells, _ended(run), link)
+        shown.add_row(Text(run.name, link.style), *own, run.dataset, run.system, *counts, *cells, _ended(run), link)
     return shown
 
 
-def _two_lines(runs: Sequence[RunRecord], names: Sequence[str]) -> Columns:
-    """Below the name the folder's own name, below the data set the system, below a score its interval."""
+def _two_lines(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[str, Sequence[str]]) -> Columns:
+    """Below the name, or what the run is called in its sweep, the folder's own name, below the data set the system,
+    below a score its interval."""
+    asked = {fact: values for fact, values in facts.items() if fact != "cell"}
     shown = Columns(
-        ("run", "left"), ("data set", "left"), ("examples", "right"), *((name, "right") for name in names),
+        ("run", "left"), *((fact, "left") for fact in asked), ("data set", "left"), ("examples", "right"),
+        *((name, "right") for name in names),
         ("ended", "left"),
     )  # fmt: skip
     digits = _digits(runs, names)
-    for run in runs:
+    for i, run in enumerate(runs):
         cells = [_cells(run, name, digits[name]) for name in names]
+        own = [values[i] for values in asked.values()]
         date, _, time = _ended(run).partition(" ")
         link = linked(run.path.name, run.path, dim=True)
-        shown.add_row(run.name, run.dataset, f"{run.examples:,}", *(estimate for estimate, _ in cells), date)
+        name = run.cell or run.name
+        shown.add_row(name, *own, run.dataset, f"{run.examples:,}", *(estimate for estimate, _ in cells), date)
         failed = _failed(run) and Text(f"{_failed(run)} failed", "yellow")
-        shown.add_row(link, run.system, failed, *(ends for _, ends in cells), time, style="dim")
+        shown.add_row(link, *("" for _ in own), run.system, failed, *(ends for _, ends in cells), time, style="dim")
     return shown
 
 
-def _stackable(runs: Sequence[RunRecord], names: Sequence[str]) -> Columns:
+def _stackable(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[str, Sequence[str]]) -> Columns:
     """One column per field, to be shown below each other."""
-    heads = ["data set", "system", "examples", "failed", *names, "ended", "folder"]
+    heads = [*facts, "data set", "system", "examples", "failed", *names, "ended", "folder"]
     shown = Columns(("name", "left"), *((head, "left") for head in heads))
     digits = _digits(runs, names)
-    for run in runs:
+    for i, run in enumerate(runs):
+        own = [values[i] for values in facts.values()]
         cells = [" ".join(_cells(run, name, digits[name])).strip() for name in names]
         counts = (f"{run.examples:,}", _failed(run))
-        shown.add_row(run.name, run.dataset, run.system, *counts, *cells, _ended(run), linked(str(run.path), run.path))
+        shown.add_row(
+            run.name, *own, run.dataset, run.system, *counts, *cells, _ended(run), linked(str(run.path), run.path)
+        )
     return shown
 
 

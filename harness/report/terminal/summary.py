@@ -68,7 +68,9 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     out = console()
     failed = f", {run.failed} failed" if run.failed else ""
     units = f", clustered by {run.cluster}" if run.cluster else ""
-    out.print(Text.assemble((in_line(run.name), "bold"), f"  {_count(run)}{failed}{units}"))
+    cell = run.manifest.get("cell") if run.manifest else None
+    called = f"{run.name} {cell['label']}" if cell else run.name
+    out.print(Text.assemble((in_line(called), "bold"), f"  {_count(run)}{failed}{units}"))
     if scores:
         show(out, *_scores(run))
         for note, names in _notes(run).items():

@@ -1,0 +1,313 @@
+"""A sweep as a thing: its cells, what its parameters do, the best with all that cannot be told apart from it, and what
+that costs.
+
+Cells that a race dropped have answered some of the examples only: means by level, importance and the front of score and
+cost are of those that all cells have answered, and the best is chosen among the cells that answered all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.analysis import comparing
+from harness.analysis.ledger import Cell, Ledger, ledger
+from harness.analysis.loading import load_run
+from harness.analysis.pairing import common_metrics, in_order
+from harness.analysis.trust import Trusted
+from harness.inputs import arrow
+from harness.inputs.choices import LEVEL, RESAMPLES, SEED
+from harness.report.terminal.progress import silent
+from harness.stats.design import Design
+from harness.stats.effects import Effects, Grid, effects
+from harness.stats.options import Options
+from harness.stats.resampling import Sample
+from harness.stats.winner import Best
+from harness.store.sweep_cells import short_names, shown
+from harness.types import HarnessError, Progress, RunResult, check_choice, nearest
+
+MEASURES = ("cost", "tokens", "seconds", "latency")
+"""What a score is set against: of an output, the cost, the tokens in and out, the time that it took to make on this
+machine, and the median time that a server or a program took to answer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a sweep."""
+
+    score: str | None = None
+    """None: the score that was raced for, else the first."""
+    against: str | None = None
+    """One of `MEASURES`; None: the first that is known."""
+    level: float = LEVEL
+    resamples: int = RESAMPLES
+    seed: int = SEED
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell by its score and what an output of it takes."""
+
+    label: str
+    score: float
+    expense: float | None
+    """None where it is not known."""
+    front: bool
+    """Whether no other cell has a better score for no more."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a race did not generate; None where it is not known."""
+
+    outputs: int
+    of: int
+    seconds: float | None
+    cost: float | None
+    error: float
+    """How often such a race drops the best, at most."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sweep on one data set by one score."""
+
+    dataset: str
+    score: str
+    level: float
+    digits: int
+    higher_is_better: bool
+    n: int
+    unit: str
+    """What means by level, importance and the front are of."""
+    levels: Mapping[str, tuple[str, ...]]
+    """Of each parameter, by its short name, in their order."""
+    effects: Effects
+    best: Best | None
+    """None where fewer than two cells answered all examples."""
+    cheapest: str | None
+    """Of the best and all that cannot be told apart from it, where that is not the best itself."""
+    against: str | None
+    points: tuple[Point, ...]
+    saved: Saved | None
+    """Of a race."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep: its cells, and by data set what they show."""
+
+    ledger: Ledger
+    parts: tuple[Part, ...]
+
+
+def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, progress: Progress = silent) -> Swept:
+    """The sweep that the words mean (`harness.analysis.ledger`), as far as it has come."""
+    if asked.against is not None:
+        check_choice("against", asked.against, MEASURES)
+    cells = ledger(words)
+    usable = [cell for cell in cells.cells if cell.usable]
+    loaded = [(cell, load_run(cell.run, trust)) for cell in usable if cell.run is not None]
+    by_data: dict[str, list[tuple[Cell, RunResult]]] = {}
+    for cell, run in loaded:
+        raced = run.manifest.get("raced")
+        by_data.setdefault(raced["data"] if raced else run.dataset_key, []).append((cell, run))
+    parts = [_part(members, asked, progress) for members in by_data.values() if len(members) > 1]
+    return Swept(cells, tuple(parts))
+
+
+def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Progress) -> Part:
+    cells = [cell for cell, _ in members]
+    named = [replace(run, name=label) for (_, run), label in zip(members, _labels(cells), strict=True)]
+    runs = _on_common_examples(named)
+    metric, score = _chosen(runs, asked.score)
+    options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
+    design = Design.of_run(replace(runs[0], seeds=1), asked.seed)
+    scored = np.all([run.statistics[metric].scored for run in runs], axis=0)
+    samples = [Sample(run.statistics[metric].metric, run.statistics[metric].whole, design, scored) for run in runs]
+    place = samples[0].metric.score_names.index(score)
+    codes, levels = _levels([cell.parameters for cell in cells])
+    with progress("resampling", 0):
+        estimated = effects(samples, place, Grid(codes), options, runs[0].dataset_key)
+    whole = [run for cell, run in zip(cells, named, strict=True) if cell.state == "done"]
+    best = next((row for row in comparing.best(whole, options) if row.score == score), None) if len(whole) > 1 else None
+    against, expenses = _expenses(named, asked.against)
+    estimates = [float(sample.estimate()[place]) for sample in samples]
+    own = samples[0].metric
+    return Part(
+        dataset=named[0].dataset,
+        score=score,
+        level=asked.level,
+        digits=own.digits_of(score),
+        higher_is_better=own.higher_is_better,
+        n=samples[0].design.units,
+        unit=samples[0].design.label,
+        levels=levels,
+        effects=estimated,
+        best=best,
+        cheapest=_cheapest(best, dict(zip([run.name for run in named], expenses, strict=True))),
+        against=against,
+        points=_points([run.name for run in named], estimates, expenses, own.higher_is_better),
+        saved=_saved(named),
+    )
+
+
+def _labels(cells: Sequence[Cell]) -> list[str]:
+    """What cells are called: of two of one name, with their numbers."""
+    labels = [cell.label for cell in cells]
+    return [label if labels.count(label) == 1 else f"{label} #{cells[i].number}" for i, label in enumerate(labels)]
+
+
+def _on_common_examples(runs: Sequence[RunResult]) -> list[RunResult]:
+    """The runs with the examples that all of them have, in one order."""
+    ids = [set(run.columns("id").column("id").to_pylist()) for run in runs]
+    shared = set.intersection(*ids)
+    if not shared:
+        raise HarnessError("the cells have no example in common; expected runs on the same data")
+    kept = [run if own == shared else _restricted(run, shared) for run, own in zip(runs, ids, strict=True)]
+    order = kept[0].columns("id", "repeat")
+    ready = [kept[0], *(in_order(run, kept[0], order) for run in kept[1:])]
+    for run in ready[1:]:
+        common_metrics(ready[0], run, {})
+    return ready
+
+
+def _restricted(run: RunResult, ids: set[str]) -> RunResult:
+    places = [i for i, own in enumerate(run.columns("id").column("id").to_pylist()) if own in ids]
+    rows = arrow.numbers(np.array(places, np.int64))
+    statistics = {name: part.taken(places) for name, part in run.statistics.items()}
+    return replace(run, load=lambda: run.table.take(rows), statistics=statistics)
+
+
+def _chosen(runs: Sequence[RunResult], wanted: str | None) -> tuple[str, str]:
+    """(metric, score): what is asked for, what was raced for, or the first that all runs have."""
+    known = {
+        score: metric
+        for metric, statistics in runs[0].statistics.items()
+        for score in statistics.metric.score_names
+        if "." not in score and all(metric in run.statistics for run in runs)
+    }
+    raced = next((run.manifest["raced"]["score"] for run in runs if run.manifest.get("raced")), None)
+    score = wanted or (raced if raced in known else next(iter(known), None))
+    if score not in known:
+        raise HarnessError(
+            f"no score {score!r} that all cells have{nearest(str(score), list(known))}; expected one of "
+            f"{', '.join(known) or 'none: the cells have no metric in common'}"
+        )
+    return known[score], score
+
+
+def _levels(parameters: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """(the level of each cell, from 0, by parameter; what the levels are called), by short names; what does not vary is
+    left out, and what some cells lack is a level of its own."""
+    names = list(dict.fromkeys(name for own in parameters for name in own))
+    short, codes, levels = short_names(names), {}, {}
+    for name in names:
+        values = [shown(own[name]) if name in own else "not set" for own in parameters]
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) > 1:
+            codes[short[name]] = np.array([distinct.index(value) for value in values], dtype=np.int64)
+            levels[short[name]] = tuple(distinct)
+    if not codes:
+        raise HarnessError(f"nothing varies between the {len(parameters)} cells; expected a parameter that does")
+    return codes, levels
+
+
+def _expenses(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | None, list[float | None]]:
+    """(the measure, what an output of each run takes by it)."""
+    for measure in (wanted,) if wanted is not None else MEASURES:
+        values = [_expense(run, measure) for run in runs]
+        if all(value is not None for value in values):
+            return measure, values
+        if wanted is not None:
+            lacking = next(run.name for run, value in zip(runs, values, strict=True) if value is None)
+            raise HarnessError(f"the {measure} of {lacking} is not known; expected a system that says it")
+    return None, [None] * len(runs)
+
+
+def _expense(run: RunResult, measure: str) -> float | None:
+    took = run.manifest["generation"]
+    outputs = (took.get("generated") or 0) + (took.get("cached") or 0)
+    if measure == "latency":
+        return None if took.get("latency_p50") is None else float(took["latency_p50"])
+    if measure == "seconds":
+        rate = took.get("outputs_per_second")
+        return 1 / rate if rate else None
+    total = took.get("cost")
+    if measure == "tokens":
+        sides = [took.get("input_tokens"), took.get("output_tokens")]
+        total = None if None in sides else sum(sides)
+    return float(total) / outputs if total is not None and outputs else None
+
+
+def _cheapest(best: Best | None, expenses: Mapping[str, float | None]) -> str | None:
+    if best is None:
+        return None
+    names = [best.system, *best.rivals]
+    known = {name: expense for name in names if (expense := expenses.get(name)) is not None}
+    if len(known) < len(names):
+        return None
+    cheapest = min(names, key=lambda name: known[name])
+    return cheapest if known[cheapest] < known[best.system] else None
+
+
+def _points(
+    labels: Sequence[str], scores: Sequence[float], expenses: Sequence[float | None], higher: bool
+) -> tuple[Point, ...]:
+    signed = [score if higher else -score for score in scores]
+
+    def dominated(i: int) -> bool:
+        mine = expenses[i]
+        return mine is None or any(
+            theirs is not None
+            and theirs <= mine
+            and signed[j] >= signed[i]
+            and (theirs < mine or signed[j] > signed[i])
+            for j, theirs in enumerate(expenses)
+        )
+
+    return tuple(Point(label, scores[i], expenses[i], not dominated(i)) for i, label in enumerate(labels))
+
+
+def _saved(runs: Sequence[RunResult]) -> Saved | None:
+    """What cells of a race left out, at the rate of what they generated."""
+    from harness.stats.racing import ERROR
+
+    raced = [run.manifest.get("raced") for run in runs]
+    if not any(raced):
+        return None
+    outputs, of, seconds, cost = 0, 0, 0.0, 0.0
+    known = {"seconds": True, "cost": True}
+    for run, own in zip(runs, raced, strict=True):
+        repeats = run.manifest["system"]["repeats"]
+        left = (own["of"] - own["examples"]) * repeats if own else 0
+        outputs += left
+        of += (own["of"] if own else run.manifest["dataset"]["examples"]) * repeats
+        for measure in known:
+            each = _expense(run, measure)
+            known[measure] &= each is not None or not left
+            seconds += left * (each or 0.0) if measure == "seconds" else 0.0
+            cost += left * (each or 0.0) if measure == "cost" else 0.0
+    return Saved(outputs, of, seconds if known["seconds"] else None, cost if known["cost"] else None, ERROR)
+
+
+def document(swept: Swept) -> dict[str, Any]:
+    """The sweep as JSON has it."""
+    cells = [
+        {
+            "label": cell.label, "parameters": dict(cell.parameters), "number": cell.number, "state": cell.state,
+            "reason": cell.reason, "folder": str(cell.run.path) if cell.run else None,
+        }
+        for cell in swept.ledger.cells
+    ]  # fmt: skip
+    return {"group": swept.ledger.group, "cells": cells, "parts": [_document(part) for part in swept.parts]}
+
+
+def _document(part: Part) -> dict[str, Any]:
+    plain = asdict(part)
+    shown_means = [{**asdict(mean), "level": part.levels[mean.parameter][mean.level]} for mean in part.effects.means]
+    return {**plain, "effects": {**plain["effects"], "means": shown_means}}

@@ -1,0 +1,93 @@
+"""`harness sweep`: the cells of a sweep, what its parameters do, the best and what equals it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.store.records import records
+
+SWEEP = (
+    "run", "--multirun", "limit=24", "metrics=bleu", "stats.resamples=50", "tracking=none", "progress=false",
+    "output_dir=swept", "system=lead,lexrank", "system.sentences=1,4",
+)  # fmt: skip
+
+
+@pytest.fixture
+def swept(cli: Callable[..., Any]) -> Callable[..., Any]:
+    assert cli(*SWEEP).code == 0
+    return cli
+
+
+def asked(cli: Callable[..., Any], *words: str) -> Any:
+    called = cli("sweep", *words, "--json", "--resamples", "200")
+    assert called.code == 0, called.err
+    return json.loads(called.out)
+
+
+def test_a_sweep_and_what_is_missing_of_it(swept: Callable[..., Any]) -> None:
+    answer = asked(swept, "swept")
+    assert [cell["label"] for cell in answer["cells"]] == [
+        "lead sentences=1", "lead sentences=4", "lexrank sentences=1", "lexrank sentences=4",
+    ]  # fmt: skip
+    (part,) = answer["parts"]
+    means = {(mean["parameter"], mean["level"]): mean["estimate"] for mean in part["effects"]["means"]}
+    runs = {run.cell: run.values["bleu"]["estimate"] for run in records(Path("swept"))}
+    assert means["sentences", "1"] == pytest.approx((runs["lead sentences=1"] + runs["lexrank sentences=1"]) / 2)
+    assert part["best"]["system"] in runs and part["best"]["of"] == 4
+    assert set(part["best"]["rivals"]) <= set(runs) - {part["best"]["system"]}
+    front = [point["label"] for point in part["points"] if point["front"]]
+    assert part["best"]["system"] in front
+    shown = swept("sweep", "swept", "--resamples", "200").out
+    assert "4 cells: 4 done" in shown and "corrected for the choice among 4" in shown
+    gone = next(run.path for run in records(Path("swept")) if run.cell == "lead sentences=4")
+    (gone / "manifest.json").unlink()
+    (gone / "cell.json").write_text(
+        json.dumps(
+            {
+                "group": answer["group"],
+                "cell": {"label": "lead sentences=4", "parameters": {}, "number": 1},
+                "error": "no room",
+            }
+        )
+    )
+    other = next(run.path for run in records(Path("swept")) if run.cell == "lexrank sentences=1")
+    for path in other.iterdir():
+        path.unlink()
+    answer = asked(swept, "swept")
+    states = {cell["label"]: (cell["state"], cell["reason"]) for cell in answer["cells"]}
+    assert states["lead sentences=4"] == ("failed", "no room")
+    assert states["lexrank sentences=1"] == ("missing", None)
+
+
+def test_which_sweep(swept: Callable[..., Any]) -> None:
+    folders = sorted(str(run.path) for run in records(Path("swept")))
+    group = asked(swept, "swept")["group"]
+    assert asked(swept, folders[0])["group"] == group  # one of its runs: all of it
+    assert len(asked(swept, *folders[:2])["cells"]) == 2
+    for words, message in (
+        (["nowhere"], "there is no sweep 'nowhere' below runs"),
+        (
+            ["swept", "--score", "blue"],
+            "no score 'blue' that all cells have (did you mean 'bleu'?); expected one of bleu",
+        ),
+        (["swept", "--against", "cost"], "the cost of lead sentences=1 is not known"),
+    ):
+        called = swept("sweep", *words)
+        assert called.code == 1 and message in called.err
+
+
+def test_runs_that_are_no_sweep(cli: Callable[..., Any]) -> None:
+    plain = ("run", "limit=8", "metrics=bleu", "stats.resamples=50", "tracking=none", "progress=false")
+    assert cli(*plain, "system.sentences=1").code == cli(*plain, "system.sentences=2").code == 0
+    folders = [str(run.path) for run in records(Path("runs"))]
+    answer = asked(cli, *folders)
+    assert {cell["label"] for cell in answer["cells"]} == {"sentences=1", "sentences=2"}
+    alone = cli("sweep", folders[0])
+    assert alone.code == 1 and "is a run of its own; expected a cell of a sweep" in alone.err
+    none = cli("sweep")
+    assert none.code == 1 and "there is no sweep below runs" in none.err
