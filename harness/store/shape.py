@@ -126,6 +126,7 @@ MANIFEST = {
 }  # fmt: skip
 TRACKING = {
     "experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG), "parents": Maybe(FLAG),
+    "traces": Maybe(WHOLE),
 }  # fmt: skip
 CONFIG = {
     "dataset": Maybe(dict, null=False),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.tracking import content, evaluation_table, labelling, logged_models, logged_numbers
+from harness.tracking import content, evaluation_table, labelling, logged_models, logged_numbers, traces
 from harness.tracking.backend import reachable
 from harness.tracking.description import description
 from harness.tracking.logged_numbers import Of
@@ -25,6 +25,8 @@ class Wanted:
 
     subscores: bool = False
     """Sub-scores too."""
+    traces: int = 0
+    """Of so many examples."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,20 @@ class Filling:
             self.client.log_inputs(self.run_id, [dataset], models)
             sent = True
         sent |= self._artifacts(examples.content)
+        sent |= self._traces(model)
         if self.entry.info.status != "FINISHED":
             self.client.set_terminated(self.run_id, "FINISHED", content.milliseconds(self.run.manifest["ended"]))
             sent = True
         return sent
+
+    def _traces(self, model: str | None) -> bool:
+        wanted = str(self.task.wanted.traces)
+        if not self.task.wanted.traces or self.entry.data.tags.get(traces.TAG) == wanted:
+            return False
+        place = traces.Place(str(self.entry.info.experiment_id), self.run_id, model)
+        traces.log_traces(self.client, place, self.run, self.task.wanted.traces)
+        self.client.set_tag(self.run_id, traces.TAG, wanted)
+        return True
 
     def _artifacts(self, examples: bytes) -> bool:
         sizes = {item.path: item.file_size for item in self.client.list_artifacts(self.run_id)}

@@ -20,22 +20,31 @@ from harness.tracking import backend, claim, content, curve_parent, known, label
 from harness.tracking.backend import default_uri, reachable
 from harness.tracking.filling import ARTIFACTS, Filling, Task, Wanted
 from harness.tracking.parents import Parent
+from harness.tracking.traces import MAX_TRACES
+from harness.tracking.traces import TAG as TRACES
 from harness.types import HarnessError, Outcome, RunRecord, RunResult, Tracked
 
 RESULT = ("scores.json", "statistics.parquet", "examples.parquet")
-SECONDS, BYTES_A_SECOND, ATTEMPTS = 60, 2**20, 4
+SECONDS, BYTES_A_SECOND, TRACES_A_SECOND, ATTEMPTS = 60, 2**20, 10, 4
 
 
 class MlflowTracker:
     def __init__(
-        self, experiment: str = "harness", uri: str | None = None, subscores: bool = False, parents: bool = True
+        self,
+        experiment: str = "harness",
+        uri: str | None = None,
+        subscores: bool = False,
+        parents: bool = True,
+        traces: int = 0,
     ) -> None:
         if not experiment.strip():
             raise HarnessError("tracking.experiment is empty; expected a name")
+        if not 0 <= traces <= MAX_TRACES:
+            raise HarnessError(f"tracking.traces={traces}; expected 0 to {MAX_TRACES:,}: a trace an example")
         self.runs = Path("runs")
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
-        self.wanted, self.parents = Wanted(subscores), parents
+        self.wanted, self.parents = Wanted(subscores, traces), parents
         self.anonymous = False
         """Whether no credentials go there: the store of a run folder that was trusted."""
         backend.check_uri(self.uri)
@@ -51,12 +60,14 @@ class MlflowTracker:
         where = {"harness.key": run.manifest["key"][: labelling.SHORT], "harness.result": result[: labelling.SHORT]}
         group = None if group is None else parents.plain(group)
         earlier = run.manifest["mlflow"]
-        if earlier is not None and known.logged(self.uri, self.experiment, earlier["run_id"], where, group):
+        whole = {**where, **({TRACES: str(self.wanted.traces)} if self.wanted.traces else {})}
+        if earlier is not None and known.logged(self.uri, self.experiment, earlier["run_id"], whole, group):
             return Tracked(earlier["run_id"], self.uri, earlier.get("where", earlier["run_id"]), "already there")
         reachable(self.uri)
         sizes = [(run.path / name).stat().st_size for name in ARTIFACTS if (run.path / name).exists()]
         with backend.bounded(max(sizes)), backend.alone(self.uri):
-            until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND  # waiting for others does not count
+            # waiting for others does not count
+            until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND + self.wanted.traces / TRACES_A_SECOND
             client = backend.opened(self.uri)
             experiment = backend.experiment(client, self.uri, self.experiment, self.runs / "mlartifacts")
             task = Task(run, where, result, until, self.wanted)

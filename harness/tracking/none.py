@@ -7,7 +7,12 @@ from harness.types import RunResult, Tracked
 
 class NoTracking:
     def __init__(
-        self, experiment: str = "harness", uri: None = None, subscores: bool = False, parents: bool = True
+        self,
+        experiment: str = "harness",
+        uri: None = None,
+        subscores: bool = False,
+        parents: bool = True,
+        traces: int = 0,
     ) -> None:
         """All but the experiment is for `harness sync`, which reads it in the run folder."""
         self.experiment = experiment

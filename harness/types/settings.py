@@ -48,6 +48,7 @@ class TrackingConfig:
     uri: Optional[str] = None  # noqa: UP045
     subscores: Any = False
     parents: Any = True
+    traces: int = 0
 
 
 @dataclass
