@@ -31,11 +31,10 @@ from harness.inputs import model_files
 from harness.inputs.cores import heeded_by
 from harness.inputs.files import digest, some
 from harness.inputs.model_files import arguments, on_disk, package_folder
+from harness.inputs.placement import ANYWHERE, Placement
 from harness.types import HarnessError, check_choice
 
 DTYPES = ("float32", "bfloat16", "float16")
-ANYWHERE = ("auto", "cpu")
-"""Devices that every machine has."""
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGED = {  # hub name -> (where a package has it, the sha256 of its weights)
     MINILM: (
@@ -76,11 +75,24 @@ class Pretrained:
     """Where the tokenizer comes from, if not from the model."""
     adapter: str | None = None
     """A PEFT adapter that is merged into the model."""
+    device_map: str | Mapping[str, Any] | None = None
+    quantization: str | Mapping[str, Any] | None = None
+    """Both as harness/inputs/placement.py has them."""
 
     def __post_init__(self) -> None:
         check_choice(f"{self._place}.dtype", self.dtype, DTYPES)
         if self.pickle not in (None, PICKLE):
             raise HarnessError(f"{self._place}.pickle={self.pickle}; expected {PICKLE}")
+        self._placement  # noqa: B018  (checks its options)
+
+    @cached_property
+    def _placement(self) -> Placement:
+        return Placement(self.device, self.device_map, self.quantization, self._place)
+
+    @property
+    def bits(self) -> dict[str, Any] | None:
+        """How the weights are quantised when they are loaded; None where they are not."""
+        return self._placement.fields
 
     @property
     def _place(self) -> str:
@@ -276,38 +288,34 @@ class Pretrained:
             if "gguf_file" not in options and not self.any_weights:
                 options = {**options, "use_safetensors": self.pickle is None}
             options = {**options, "dtype": getattr(torch, self.dtype), "output_loading_info": True}
+            options |= self._placement.arguments(gguf="gguf_file" in options)
             with contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
                 model, loading = getattr(transformers, kind).from_pretrained(where, **options)
             if self.adapter is not None:
-                import peft
-
-                adapter = str(self._beside("adapter", self.adapter) or self.adapter)
-                model = peft.PeftModel.from_pretrained(model, adapter).merge_and_unload()
+                model = self._adapted(model, self.adapter)
         if complete and loading["missing_keys"]:
             raise HarnessError(
                 f"{self.option}={self.model} has no weights for {some(sorted(loading['missing_keys']))}; "
                 f"expected a whole {type(model).__name__}"
             )
-        return torch, self.tokenizer, model.to(self._device()).eval()
+        return torch, self.tokenizer, (model if self._placement.spread else model.to(self._device())).eval()
+
+    def _adapted(self, model: Any, adapter: str) -> Any:
+        import peft
+
+        try:
+            adapted = peft.PeftModel.from_pretrained(model, str(self._beside("adapter", adapter) or adapter))
+        except (RuntimeError, ValueError, LookupError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise HarnessError(
+                f"{self._place}.adapter={adapter} cannot be put on {self.option}={self.model} ({reason}); expected an "
+                "adapter that was trained on that model"
+            ) from None
+        return adapted if self.quantization else adapted.merge_and_unload()  # else weights would be rounded twice
 
     def _device(self) -> str:
-        """Where the model is computed; `auto`: on the accelerator where there is one."""
         with self._explained():
-            import torch
-        accelerators = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-        there = [name for name, available in accelerators.items() if available]
-        if self.device == "auto":
-            return [*there, "cpu"][0]
-        try:
-            if torch.empty(0, device=self.device).is_meta:
-                raise RuntimeError("it computes nothing")
-        except (RuntimeError, AssertionError, NotImplementedError, ValueError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
-            raise HarnessError(
-                f"{self._place}.device={self.device} cannot be used here ({reason}); "
-                f"expected one of {', '.join([*ANYWHERE, *there])}"
-            ) from None
-        return self.device
+            return self._placement.usable()
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -315,7 +323,7 @@ class Pretrained:
             yield
         except ModuleNotFoundError as error:
             raise self._missing(str(error.name)) from None
-        except (OSError, ValueError, ImportError) as error:
+        except (OSError, ValueError, ImportError, RuntimeError, AssertionError) as error:
             reason = " ".join(str(error).split())[:500]
             online = "" if self._expected.endswith("online") else " while online"
             raise HarnessError(

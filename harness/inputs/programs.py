@@ -179,6 +179,11 @@ def identity(command: Sequence[str], name: str) -> str:
     """Hash of a command that can be started: its parts and, of those that are files, name and content."""
     if shutil.which(command[0]) is None:
         raise _no_program(name, command[0], "there is none that can be run")
+    return content(command)
+
+
+def content(command: Sequence[str]) -> str:
+    """The same hash, of a command that may not be here."""
     return files.digest([_part(part) for part in command])
 
 

@@ -39,6 +39,8 @@ T = TypeVar("T")
 LONGEST_BACKOFF = 60.0
 FAULT_BYTES = 2**16
 """Read of an answer that says what is wrong."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""No proxy leads to this machine."""
 RETRIED = (408, 409, 425, 429)
 ENDING = (401, 402, 403, 404, 405)
 _NO_MODEL = re.compile(
@@ -122,7 +124,7 @@ class Endpoint:
 
         address = urlsplit(self.url)
         proxy = None
-        if not urllib.request.proxy_bypass(address.hostname or ""):
+        if address.hostname not in LOOPBACK and not urllib.request.proxy_bypass(address.hostname or ""):
             proxy = urllib.request.getproxies().get(address.scheme)
         headers = {"Content-Type": "application/json"}
         if self._key:

@@ -68,7 +68,9 @@ class HuggingFace(System):
         batch_tokens: int = 4096,
         batch_invariant: bool = False,
         device: str = "auto",
+        device_map: str | Mapping[str, Any] | None = None,
         dtype: str = "float32",
+        quantization: str | Mapping[str, Any] | None = None,
     ) -> None:
         """The options are explained in conf/system/huggingface.yaml."""
         self.pretrained = Pretrained(
@@ -80,6 +82,8 @@ class HuggingFace(System):
             any_weights=True,
             own_tokenizer=tokenizer,
             adapter=adapter,
+            device_map=device_map,
+            quantization=quantization,
         )
         known = self.pretrained.name  # says at once that there is no such model
         self.name = name or known
@@ -117,7 +121,7 @@ class HuggingFace(System):
     @classmethod
     def in_memory(cls, model: Any, tokenizer: Any, **options: Any) -> HuggingFace:
         """A system of a model that is loaded already, as in a training run."""
-        for option in ("revision", "tokenizer", "adapter", "device", "dtype"):
+        for option in ("revision", "tokenizer", "adapter", "device", "device_map", "dtype", "quantization"):
             if option in options:
                 raise HarnessError(
                     f"{option}={options[option]} with a model in memory; expected it to be set when the model is loaded"
@@ -135,7 +139,8 @@ class HuggingFace(System):
         batch = None if self.batch_invariant else self.batch_tokens
         identity = self.pretrained.identity()
         dtype = self.pretrained.dtype
-        options = [self.prompt.template, self.chat, self.system_message, decoding, batch]
+        bits = [] if self.pretrained.bits is None else [self.pretrained.bits]
+        options = [self.prompt.template, self.chat, self.system_message, decoding, batch, *bits]
         return None if identity is None else digest(["huggingface", VERSION, identity, dtype, options])
 
     def seen(self, example: Example) -> str:

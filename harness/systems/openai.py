@@ -18,7 +18,8 @@ import importlib.util
 import json
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from harness.inputs.files import digest
@@ -37,7 +38,7 @@ Completion = tuple[str | None, dict[str, Any]]
 
 
 class OpenAI(System):
-    incidental = (
+    incidental: ClassVar[tuple[str, ...]] = (
         "api_key_env", "concurrency", "requests_per_minute", "tokens_per_minute", "retries", "backoff",
         "connect_timeout", "read_timeout", "time_limit", "answer_mb", "price",
     )  # fmt: skip
@@ -144,18 +145,25 @@ class OpenAI(System):
 
         yield from map(dict, in_background(work))
 
+    def addresses(self) -> list[str]:
+        """Of the servers that share the requests."""
+        return [self.base_url]
+
     async def _ask_all(self, batch: Sequence[Example], hand: Callable[[tuple[int, Output]], None]) -> None:
         todo = iter(enumerate(batch))
 
-        async def worker() -> None:
+        async def worker(endpoint: Endpoint) -> None:
             for i, example in todo:
                 hand((i, await self._ask(endpoint, example)))
 
-        server = Endpoint(self.base_url + PATHS[self.endpoint], self.api_key_env, self.limits)
+        servers = [
+            Endpoint(address + PATHS[self.endpoint], self.api_key_env, self.limits) for address in self.addresses()
+        ]
         try:
-            async with server.opened() as endpoint, asyncio.TaskGroup() as group:
-                for _ in range(min(self.limits.concurrency, len(batch))):
-                    group.create_task(worker())
+            async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+                endpoints = [await stack.enter_async_context(server.opened()) for server in servers]
+                for i in range(min(self.limits.concurrency * len(endpoints), len(batch))):
+                    group.create_task(worker(endpoints[i % len(endpoints)]))
                     await asyncio.sleep(0)  # the first request leaves before the last connection is opened
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None

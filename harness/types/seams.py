@@ -186,13 +186,32 @@ class System(ABC):
         """Nothing more is asked for: programs end, connections are closed."""
 
 
-class Systems(Protocol):
+class Systems(ABC):
     """Several systems under one config, each evaluated in a run of its own."""
 
     name: str
 
+    @abstractmethod
     def cells(self) -> list[dict[str, Any]]:
-        """A system's config for each of them, `_target_` and options."""
+        """A system's config for each of them, `_target_` and options, and its `step`."""
+
+    def system(self, spec: Mapping[str, Any]) -> System | None:
+        """The system of one of these configs, where they share something; None: it is made as any other is."""
+        return None
+
+    def watched(self) -> None:  # noqa: B027  (only what is written while it is looked at cares)
+        """Told that they are looked for again and again while they are being made."""
+
+    def unfinished(self) -> Sequence[Path]:
+        """What looks like one of them and is still being written."""
+        return ()
+
+    def finished(self) -> bool:
+        """Whether no more of them will come."""
+        return False
+
+    def close(self) -> None:  # noqa: B027
+        """Nothing more is asked of any of them."""
 
 
 class Metric(ABC):

@@ -78,6 +78,9 @@ class Config:
     cache: str = field(default="auto", metadata=MANNER)
     cache_gb: float = field(default=4.0, metadata=MANNER)
     dry_run: Any = field(default=False, metadata=MANNER)
+    watch: Any = field(default=False, metadata=MANNER)
+    watch_until: Optional[int] = field(default=None, metadata=MANNER)  # noqa: UP045
+    watch_idle: Optional[float] = field(default=None, metadata=MANNER)  # noqa: UP045
     json: Any = field(default=False, metadata=MANNER)
     progress: Any = field(default=True, metadata=MANNER)
 

@@ -88,6 +88,39 @@ def test_score_does_not_import_the_system_of_the_folder(cli: Cli, received: Rece
     assert not marker.exists()
 
 
+SERVER = {"_target_": "harness.systems.server.Server", "command": ["touch", "executed", "{port}"], "model": "base",
+          "adapter": "out/lora", "environment": {"LD_PRELOAD": "theirs.so"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["server.Server", "adapters.Adapters"])
+def test_a_server_that_the_folder_names_is_not_started(
+    cli: Cli, received: Received, marker: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """Whatever is done with a stored run, and whoever is trusted: outputs that are there are not asked for."""
+    from harness.systems.serving import Running
+
+    started: list[Any] = []
+    monkeypatch.setattr(Running, "__init__", lambda self, *arguments: started.append(arguments))
+    for name in ("good", "bad"):
+        folders.put(
+            received(name), "manifest.json", "config.system", {**SERVER, "_target_": f"harness.systems.{target}"}
+        )
+    for words in (
+        [*SCORE, "output_dir=out"],
+        [*SCORE, "--trust", "output_dir=out2"],
+        ["compare", "good", "bad"],
+        ["compare", "good", "bad", "--trust"],
+        ["table", "good", "bad"],
+        ["report", "good", "bad", "-o", "page.html"],
+        ["best", "good", "bad"],
+        ["runs", "--in", "."],
+    ):
+        called = cli(*words)
+        assert called.code == 0, (words, called.err)
+    assert not marker.exists()
+    assert started == []
+
+
 def test_score_of_what_the_caller_names_too(cli: Cli, received: Received, marker: Path, tmp_path: Path) -> None:
     """In an override, in a YAML of one's own, by taking it away, or with --trust, which shows it."""
     (tmp_path / "mine.py").write_text(

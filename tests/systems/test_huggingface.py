@@ -359,6 +359,74 @@ def test_a_model_in_memory_is_left_as_it_was(causal: Path) -> None:
     model(**words(["w1 w2"], return_tensors="pt")).logits.sum().backward()  # still trainable
 
 
+# ---------------------------------------------------------------- device maps and quantisation
+
+
+@pytest.mark.parametrize("device_map", ["auto", {"": "cpu"}, {"model": "cpu", "lm_head": "cpu"}])
+def test_a_device_map_is_passed_on(causal: Path, device_map: Any) -> None:
+    prompts = [example("1", "w1 w2"), example("2", "w7 w8 w9")]
+    spread = system(causal, device="auto", device_map=device_map)
+    assert texts(spread.generate(prompts)) == texts(system(causal).generate(prompts))
+    assert spread.key() == system(causal).key()
+
+
+def test_what_the_machine_cannot_do_is_refused(causal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "bitsandbytes" else find(name))
+    for options, expected in (
+        ({"device_map": "auto", "device": "cpu"}, "system.device=cpu and system.device_map are both set"),
+        ({"device_map": "somehow"}, "system.device_map=somehow; expected one of auto, balanced"),
+        ({"device_map": {"": "cuda:7"}}, "system.device_map=cuda:7 cannot be used here"),
+        ({"device_map": {"": 7}}, "system.device_map=cuda:7 cannot be used here"),
+        ({"quantization": "2bit"}, "system.quantization=2bit; expected one of 8bit, 4bit"),
+        ({"quantization": "4bit"}, "system.quantization needs bitsandbytes, which is not installed; expected pip install"),
+    ):  # fmt: skip
+        with pytest.raises(HarnessError) as raised:
+            HuggingFace(str(causal), **options).generate([example("1", "w1")])
+        assert expected in str(raised.value)
+    keys = {HuggingFace(str(causal), quantization=q).key() for q in (None, "4bit", "8bit", {"load_in_4bit": True})}
+    assert len(keys) == 3
+
+
+@pytest.mark.slow
+def test_bitsandbytes_quantises_where_it_is_installed(causal: Path, adapter: Path, tmp_path: Path) -> None:
+    pytest.importorskip("bitsandbytes")
+    wide = llama(tmp_path / "wide", 64)  # as wide as a block of weights that share a scale
+    nf4 = {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
+    for folder, options in (
+        (wide, {"quantization": "8bit"}),
+        (wide, {"quantization": "4bit"}),
+        (wide, {"quantization": nf4}),
+        (causal, {"quantization": "8bit", "adapter": str(adapter)}),
+    ):
+        made = HuggingFace(str(folder), max_new_tokens=6, **options)
+        assert made.generate([example("1", "w1 w2")])[0].error is None
+        kinds = {type(module).__name__ for module in made._model.modules()}
+        assert kinds & {"Linear8bitLt", "Linear4bit"}
+    with pytest.raises(HarnessError, match="system.quantization.bits is not an option; expected those of BitsAndBytes"):
+        HuggingFace(str(causal), quantization={"bits": 4}).generate([example("1", "w1")])
+
+
+def llama(folder: Path, width: int) -> Path:
+    import transformers
+
+    config = transformers.LlamaConfig(
+        vocab_size=64, hidden_size=width, intermediate_size=2 * width, num_hidden_layers=2, num_attention_heads=4
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tiny.tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_an_adapter_of_another_model_is_refused(adapter: Path, tmp_path: Path) -> None:
+    with pytest.raises(HarnessError) as raised:
+        system(llama(tmp_path / "other", 16), adapter=str(adapter)).generate([example("1", "w1")])
+    assert f"system.adapter={adapter} cannot be put on system.model={tmp_path / 'other'} (" in str(raised.value)
+    assert str(raised.value).endswith("; expected an adapter that was trained on that model")
+
+
 def test_the_key_knows_all_that_decides_an_output(causal: Path, adapter: Path, tmp_path: Path) -> None:
     first = system(causal).key()
     copy = tmp_path / "copy"
@@ -408,7 +476,7 @@ def test_what_is_wrong_is_said(causal: Path, tmp_path: Path) -> None:
         (lambda: HuggingFace("package:nope_nope/x.gguf"), "system.model=package:nope_nope/x.gguf: nope_nope is not installed"),
         (lambda: system(causal, adapter="./nope").key(), "system.adapter=./nope does not exist; expected a folder with an adapter"),
         (lambda: system(tmp_path / "empty").generate(BATCH), "cannot be loaded"),
-        (lambda: system(causal, adapter=str(tmp_path / "empty")).generate(BATCH), "cannot be loaded"),
+        (lambda: system(causal, adapter=str(tmp_path / "empty")).generate(BATCH), "/empty cannot be put on system.model="),
         (lambda: HuggingFace("no/such-model").generate(BATCH), "system.model=no/such-model cannot be loaded"),
     ):  # fmt: skip
         with pytest.raises(HarnessError) as raised:

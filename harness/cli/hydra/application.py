@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -96,15 +96,15 @@ def _task(composed: DictConfig) -> str | None:
         return None
     results: list[RunResult] = []
     try:
-        with output.reserved(composed.json):
-            for job in jobs(composed, many):
+        with output.reserved(composed.json), closing(jobs(composed, many)) as cells:
+            for job in cells:
                 results.append(run_job(job, bars(composed.progress)))
                 if not composed.json:
                     print_run(results[-1], scores=not (many or job.many))
     except HarnessError as error:
         _cell_failed(error, hydra_config, results if composed.json else None)
         return None
-    if results[0].manifest["system"]["series"] and not composed.json:
+    if results and results[0].manifest["system"]["series"] and not composed.json:
         print_curve(results)
     folders = [result.path for result in results if result.path]
     if not many:  # else they are shown together at the end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,11 @@ from harness.cli.hydra import varied
 from harness.cli.hydra.calling import command
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
+from harness.cli.hydra.watching import Watch
 from harness.inputs import plugins
 from harness.run import config as core
 from harness.store.sweep_cells import cell
-from harness.types import HarnessError, check_choice, nearest
+from harness.types import HarnessError, Systems, check_choice, nearest
 from harness.types.settings import Config
 
 if TYPE_CHECKING:
@@ -35,19 +36,29 @@ SCORING = ("metrics", "postprocess", "stats", "tracking")
 """Parts of the config that decide how outputs are scored and where that is logged."""
 
 
-def jobs(composed: DictConfig, many: bool = False) -> Iterator[Job]:
+def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
     """The job that a composed config describes, or one for each of the systems that its system stands for."""
     whole = job(composed, many)
-    systems = getattr(whole.system, "cells", None)
-    if systems is None:
+    systems: Any = whole.system
+    watch = _watch(composed, many)
+    if not isinstance(systems, Systems):
+        if watch is not None:
+            raise HarnessError(f"watch=true with one system, {systems.name}; expected system=checkpoints or adapters")
         yield whole
         return
+    try:
+        yield from _cells(composed, whole, systems, systems.cells() if watch is None else watch.cells(systems))
+    finally:
+        systems.close()
+
+
+def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[dict[str, Any]]) -> Iterator[Job]:
     resolved, sources = contents(composed)
-    for spec in systems():
+    for spec in specs:
         yield replace(
             whole,
             cell=whole.cell and cell({**whole.cell["parameters"], "step": spec["step"]}, whole.cell["number"]),
-            system=_build(spec, "system"),
+            system=systems.system(spec) or _build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
@@ -66,6 +77,18 @@ def _typed() -> tuple[str, ...]:
 def typed_keys(overrides: Iterable[Override]) -> tuple[str, ...]:
     """The keys of overrides, each once."""
     return tuple(dict.fromkeys(override.key_or_group for override in overrides if not override.is_delete()))
+
+
+def _watch(composed: DictConfig, many: bool) -> Watch | None:
+    """How new checkpoints are waited for; None where they are not."""
+    if not composed.watch:
+        for key in ("watch_until", "watch_idle"):
+            if composed[key] is not None:
+                raise HarnessError(f"{key}={composed[key]} without watch=true; expected both")
+        return None
+    if many:
+        raise HarnessError("watch=true in a multirun; expected one run, since the first would keep the others waiting")
+    return None if composed.dry_run else Watch(composed.watch_until, composed.watch_idle)
 
 
 def check(composed: DictConfig) -> None:
