@@ -31,13 +31,13 @@ SHORT = 16
 def name_of(run: RunResult) -> str:
     """The run's name; of a cell of a sweep the system with what varies: `checkpoint-200 temperature=0.7 top_p=0.9`."""
     parameters = varied(run)
-    told = {name: value for name, value in parameters.items() if name not in NAMED}
-    if not told:
+    telling = {name: value for name, value in parameters.items() if name not in NAMED}
+    if not telling:
         return run.name
-    last = [name.rpartition(".")[2] for name in told]
+    last = [name.rpartition(".")[2] for name in telling]
     words = [
         f"{short if last.count(short) == 1 else name}={cut(value, 40, '')}"
-        for (name, value), short in zip(told.items(), last, strict=True)
+        for (name, value), short in zip(telling.items(), last, strict=True)
     ]
     plain = run.manifest["config"].get("name") is None and not any(name.startswith("dataset") for name in parameters)
     return " ".join([run.system if plain else run.name, *words])

@@ -58,8 +58,8 @@ def _experiments(client: Any) -> list[str]:
 
 def _known(client: Any, experiments: list[str], key: str) -> list[Any]:
     """The LoggedModels of this key, the one that stays first."""
-    found = client.search_logged_models(experiments, filter_string=f"tags.`{KEY}` = '{key}'")
-    ready = [model for model in found if str(getattr(model.status, "value", model.status)) == "READY"]
+    models = client.search_logged_models(experiments, filter_string=f"tags.`{KEY}` = '{key}'")
+    ready = [model for model in models if str(getattr(model.status, "value", model.status)) == "READY"]
     return sorted(ready, key=lambda model: (model.creation_timestamp, model.model_id))
 
 

@@ -68,8 +68,8 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
         if self.name not in result.scores:
             known = ", ".join(name for name, score in result.scores.items() if score.headline)
             raise HarnessError(f"{self.metric} has no score {self.name!r}; expected one of {known}")
-        found: Estimate = result.scores[self.name]
-        return found
+        wanted: Estimate = result.scores[self.name]
+        return wanted
 
     def _aggregation(self, side: str) -> Callable[[list[float]], float]:
         def aggregate(values: list[float]) -> float:

@@ -43,10 +43,10 @@ def log_traces(client: Any, place: Place, run: RunResult, most: int) -> int:
     """Logs those of the first `most` examples that are not there; how many were not."""
     assert run.path is not None
     rows = list(_rows(run.path / "examples.parquet", run, min(most, MAX_TRACES)))
-    found = client.search_traces(
+    logged = client.search_traces(
         locations=[place.experiment], run_id=place.run_id, max_results=MAX_TRACES, include_spans=False
     )
-    known = {trace.info.trace_id for trace in found}
+    known = {trace.info.trace_id for trace in logged}
     infos = _journal(run.path / "outputs.jsonl")
     store = client._tracing_client
     made = 0
@@ -154,13 +154,13 @@ def _assessments(row: Mapping[str, Any], run: RunResult, trace_id: str, moment: 
             yield Feedback(name, float(value), source=source, trace_id=trace_id, metadata=signature, **times)
 
 
-def _span(number: str, name: str, told: Sequence[Any], times: tuple[int, int]) -> Any:
+def _span(number: str, name: str, content: Sequence[Any], times: tuple[int, int]) -> Any:
     """The root span, as OpenTelemetry has it."""
     from mlflow.entities import Span
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext, Status, StatusCode
 
-    inputs, output, error, usage = told
+    inputs, output, error, usage = content
     attributes = {
         "mlflow.traceRequestId": f"tr-{number}",
         "mlflow.spanType": "LLM",

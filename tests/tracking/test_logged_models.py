@@ -32,12 +32,12 @@ def of_models(cli: Cli, *names: str) -> list[Path]:
 
 
 def ranked(store: Any, *experiments: str) -> list[str]:
-    found = store.search_logged_models(
+    models = store.search_logged_models(
         list(experiments),
         datasets=[{"dataset_name": "dev"}],
         order_by=[{"field_name": "metrics.bleu", "ascending": False}],
     )
-    return [model.params["model"] for model in found]
+    return [model.params["model"] for model in models]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "server"])

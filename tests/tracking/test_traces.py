@@ -23,8 +23,8 @@ def logged(uri: str) -> tuple[Any, Any, list[Any]]:
     store = client(uri)
     experiment = store.get_experiment_by_name("harness").experiment_id
     (run,) = store.search_runs([experiment])
-    found = store.search_traces(locations=[experiment], run_id=run.info.run_id)
-    return store, run, sorted(found, key=lambda trace: trace.info.tags["harness.example"])
+    there = store.search_traces(locations=[experiment], run_id=run.info.run_id)
+    return store, run, sorted(there, key=lambda trace: trace.info.tags["harness.example"])
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "server"])
@@ -36,21 +36,21 @@ def test_an_example_is_a_trace_with_scores_as_feedback(
     assert called.code == 0, called.err
     (folder,) = Path("runs/harness").iterdir()
     rows = pd.read_parquet(folder / "examples.parquet").sort_values("id")[:3].to_dict("records")
-    store, run, found = logged(uri)
-    assert [trace.info.tags["harness.example"] for trace in found] == [str(row["id"]) for row in rows]
-    for trace, row in zip(found, rows, strict=True):
+    store, run, there = logged(uri)
+    assert [trace.info.tags["harness.example"] for trace in there] == [str(row["id"]) for row in rows]
+    for trace, row in zip(there, rows, strict=True):
         (span,) = trace.data.spans
         assert (span.inputs, span.outputs) == ({"source": row["source"]}, row["output"])
-        told = {assessment.name: assessment for assessment in trace.info.assessments}
-        assert told["bleu"].feedback.value == pytest.approx(row["bleu"])
-        assert told["bleu"].metadata["signature"].startswith("nrefs:")
+        said = {assessment.name: assessment for assessment in trace.info.assessments}
+        assert said["bleu"].feedback.value == pytest.approx(row["bleu"])
+        assert said["bleu"].metadata["signature"].startswith("nrefs:")
         references = list(row["references"])
-        assert told["expected_response"].expectation.value in (references, references[0])
+        assert said["expected_response"].expectation.value in (references, references[0])
     store.delete_tag(run.info.run_id, traces.TAG)  # as if it had been cut short
     again = cli("sync", "--uri", uri)
     assert again.code == 0 and again.out.startswith("completed")
     _, _, after = logged(uri)
-    assert [len(trace.info.assessments) for trace in after] == [len(trace.info.assessments) for trace in found]
+    assert [len(trace.info.assessments) for trace in after] == [len(trace.info.assessments) for trace in there]
     assert [len(trace.data.spans) for trace in after] == [1, 1, 1]
 
 
