@@ -33,7 +33,10 @@ demo-checkpoints: .venv/demo.stamp
 	@$(BIN)/python -m harness.data.dates runs/dates
 	@$(BIN)/harness run experiment=checkpoints
 	@echo
-	@echo "The curve, each score with its bounds by step: $(BIN)/harness ui"
+	@$(BIN)/harness report runs/checkpoints/* -o runs/checkpoints.html --no-progress
+	@echo "The curve with its band: runs/checkpoints.html; each score with its bounds by step: $(BIN)/harness ui"
+	@echo
+	@$(BIN)/harness best runs/checkpoints/* --score bleu --no-progress
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -12,15 +12,47 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
-    "HarnessError", "Metric", "__version__", "best", "compare", "evaluate", "load_run", "meta", "plot", "power",
-    "rankings", "runs", "sweep", "table", "variance", "write_report",
-]  # fmt: skip
+    "HarnessError",
+    "Metric",
+    "__version__",
+    "best",
+    "compare",
+    "curve",
+    "evaluate",
+    "gate",
+    "load_run",
+    "meta",
+    "plot",
+    "power",
+    "rankings",
+    "report_best",
+    "runs",
+    "sweep",
+    "table",
+    "variance",
+    "write_report",
+]
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
 """Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
     from harness.analysis.catalog import runs
-    from harness.api import best, compare, evaluate, load_run, meta, plot, power, sweep, table, variance, write_report
+    from harness.api import (
+        best,
+        compare,
+        curve,
+        evaluate,
+        gate,
+        load_run,
+        meta,
+        plot,
+        power,
+        report_best,
+        sweep,
+        table,
+        variance,
+        write_report,
+    )
     from harness.stats.ranking import rankings
     from harness.types import HarnessError, Metric
 

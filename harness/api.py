@@ -9,7 +9,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import comparing, loading, meta_study, noise, swept
+from harness.analysis import (
+    chosen,
+    comparing,
+    gating,
+    loading,
+    meta_study,
+    noise,
+    policies,
+    swept,
+    training_curves,
+)
+from harness.analysis.chosen import Reported
+from harness.analysis.gating import Gated
 from harness.analysis.judgements import HumanFile
 from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
@@ -20,12 +32,13 @@ from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.memory import STRATUM, Columns
+from harness.stats.by_step import CurveOptions
 from harness.stats.detection import POWER, Power
 from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.panel import MetaOptions
 from harness.stats.winner import Best
-from harness.types import Comparisons, Contexts, Progress, RunRecord, RunResult
+from harness.types import Comparisons, Contexts, Curve, Progress, RunRecord, RunResult
 
 
 def evaluate(
@@ -109,6 +122,30 @@ def compare(
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 
 
+def gate(
+    runs: Sequence[Run],
+    baselines: Sequence[Run],
+    margins: Mapping[str, float] | None = None,
+    policy: Mapping[str, Any] | str | Path | None = None,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = SEED,
+    trust: Trusted = False,
+) -> Gated:
+    """Has a change made it worse? Each run against the baseline on the same data: `.verdict` is `better`, `not worse`,
+    `worse` or `cannot tell`, `.code` what the command ends with, `.checks` what was asked and why it was answered so.
+
+    `margins={"bleu": 0.5}` are losses that do not matter; `policy` is a YAML file, or what one holds (docs/gate.md).
+    """
+    if policy is None:
+        asked = policies.Policy()
+    else:
+        asked = policies.load(policy) if isinstance(policy, str | Path) else policies.read(dict(policy), "policy")
+    asked = asked.with_margins(tuple((margins or {}).items()))
+    options = ComparisonOptions(resamples=resamples, level=level, seed=seed)
+    return gating.gate(runs, baselines, asked, options, trust=trust)
+
+
 def power(
     runs: Sequence[Run],
     difference: float | None = None,
@@ -161,6 +198,42 @@ def best(
     chosen on a random half of the data and scored on the other."""
     options = Options(resamples=resamples, level=level, seed=seed)
     return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
+
+
+def report_best(
+    on: Sequence[Run],
+    report: Sequence[Run],
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: Progress = silent,
+    trust: Trusted = False,
+) -> list[Reported]:
+    """The best of the runs `on` one data set by each headline score, as the same system does in the runs of `report`,
+    on data that had no say in the choice: the score and its interval need no correction."""
+    options = CurveOptions(Options(resamples=resamples, level=level, seed=seed))
+    chosen_from, reported = (_trusted(runs, None, trust)[0] for runs in (on, report))
+    return chosen.report_chosen(chosen_from, reported, options, progress)
+
+
+def curve(
+    runs: Sequence[Run],
+    margins: Mapping[str, float] | None = None,
+    further: int | None = None,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: Progress = silent,
+    trust: Trusted = False,
+) -> list[Curve]:
+    """The learning curves of checkpoints, by data set, training run and headline score: `.steps` with a band that holds
+    at all of them at once, `.best`, `.earliest` (the first step that cannot be told from the best), `.trend` (whether
+    it is still improving, and what `further` more steps could be worth at most). `margins={"bleu": 0.5}` also finds
+    `.within`, the first step shown to be that near the best. `harness best` says it in words."""
+    options = CurveOptions(
+        Options(resamples=resamples, level=level, seed=seed), tuple((margins or {}).items()), further
+    )
+    return training_curves.curves(_trusted(runs, None, trust)[0], options, progress)
 
 
 def sweep(

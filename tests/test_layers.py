@@ -29,7 +29,7 @@ LAYERS = (
     ("__main__",),
 )
 """From the bottom; a room imports rooms of lower layers only."""
-LOOSE = {"__init__", "__main__", "api", "training", "postprocess", "testing"}
+LOOSE = {"__init__", "__main__", "api", "postprocess", "testing"}
 """Modules that may stand at the root of the package."""
 KINDS = ("datasets", "systems", "metrics")
 """Rooms with a file for each kind: `systems/python.py` and `metrics/python.py` are both right."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.coverage import few, race, repeats, several, shares, texts
+from benchmarks.coverage import checkpoints, few, race, repeats, several, shares, texts
 from benchmarks.coverage.cells import PAGE, Section, summary, write
 
 SECTIONS = {
@@ -15,6 +15,7 @@ SECTIONS = {
     "few": few.lines,
     "several": several.lines,
     "repeats": repeats.lines,
+    "checkpoints": checkpoints.lines,
     "texts": texts.lines,
     "race": race.lines,
 }

@@ -31,7 +31,7 @@ def compare(
     options.check()
     wanted = None if options.scores is None and not options.margins else (*(options.scores or ()), *_margined(options))
     pairs = _pairs(runs, baseline, replace(options, scores=wanted))
-    rows = _compared(pairs, options, progress)
+    rows = compared(pairs, options, progress)
     warn_of_batch_order([run for group in pairs for run in _runs_of(group)], rows, options.seed)
     return rows
 
@@ -75,7 +75,7 @@ def power(
     pairs = _pairs(loaded, base, options)
     if aim.difference is not None:
         check_one_metric(pairs, aim.difference, options.scores)
-    return powered(_compared(pairs, options, progress), aim)
+    return powered(compared(pairs, options, progress), aim)
 
 
 def pilot(run: RunResult, options: ComparisonOptions, aim: Aim) -> list[Power]:
@@ -112,7 +112,8 @@ def best(runs: Sequence[Run], options: Options, split: bool = False, progress: P
         return [winner for group in groups for winner in best_of(group, options, split, step.advance)]
 
 
-def _compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progress: Progress) -> Comparisons:
+def compared(pairs: Sequence[Sequence[Pair]], options: ComparisonOptions, progress: Progress) -> Comparisons:
+    """Of (baseline, system) pairs that are ready, by data."""
     with progress("resampling", options.resamples * len(pairs)) as step:
         return comparison.compare(pairs, options, step.advance)
 

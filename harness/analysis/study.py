@@ -13,9 +13,11 @@ from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, can_be_tested, check_scores, grouped, pairs_of, tested
 from harness.analysis.questions import asked, even
 from harness.analysis.slices import by_slices
+from harness.analysis.training_curves import curves_of
 from harness.inputs.choices import METHOD, METHODS
 from harness.report.terminal.progress import silent
 from harness.stats import comparison, intervals
+from harness.stats.by_step import CurveOptions
 from harness.stats.design import Design
 from harness.stats.of_k import is_of_k
 from harness.stats.options import ComparisonOptions, Options
@@ -42,7 +44,7 @@ def study(
     if not loaded:
         raise HarnessError("no run given; expected at least 1")
     members = list({id(run): run for run in (*loaded, *([base] if base else []))}.values())
-    ready = {id(run): _at_level(run, options) for run in members}
+    ready = {id(run): at_level(run, options) for run in members}
     if tests:
         ready = dict(zip(ready, asked(list(ready.values()), options.question), strict=True))
     groups = grouped([ready[id(run)] for run in loaded], None if base is None else ready[id(base)])
@@ -68,7 +70,12 @@ def study(
         seed=options.seed,
         leaders=leaders_of(groups, rows[0]),
         average_leaders=average_leaders(rows[0].macro),
+        curves=curves_of(groups, _curve_options(options)),
     )
+
+
+def _curve_options(options: ComparisonOptions) -> CurveOptions:
+    return CurveOptions(Options(options.resamples, options.level, seed=options.seed), options.margins)
 
 
 def _against(baseline: RunResult | None, pairs: Sequence[Pair]) -> list[Pair]:
@@ -78,7 +85,7 @@ def _against(baseline: RunResult | None, pairs: Sequence[Pair]) -> list[Pair]:
     return [(a, b) if a.name == baseline.name else (b, a) for a, b in having]
 
 
-def _at_level(run: RunResult, options: ComparisonOptions) -> RunResult:
+def at_level(run: RunResult, options: ComparisonOptions) -> RunResult:
     """The run with intervals of the comparison's level."""
     level, resamples, seed = options.level, options.resamples, options.seed
     if all(score.level == level and score.resamples for score in run.scores.values()):

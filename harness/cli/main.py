@@ -26,6 +26,7 @@ EPILOG = """examples
   harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
+  harness gate dev-new --baseline dev-old --margin bleu=0.5     in CI: exit 0 not worse, 1 worse, 3 cannot tell
   harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
   harness power dev-sysA dev-sysB --score bleu --difference 0.5 how many examples it takes to tell them apart
   harness compare 'ours=runs/ours-seed*' 'base=runs/base-seed*' training seeds of two systems, as one run each
@@ -84,7 +85,7 @@ def _main(arguments: list[str]) -> None:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
         complain(error)
-        sys.exit(1)
+        sys.exit(getattr(options, "error_code", 1))  # of some, 1 is an answer
     return None
 
 
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         best,
         cache,
         compare,
+        gate,
         merge,
         meta,
         plot,
@@ -140,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         merge,
         runs,
         compare,
+        gate,
         table,
         plot,
         report,

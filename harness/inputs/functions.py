@@ -23,7 +23,7 @@ from typing import Any
 
 from harness.inputs import files
 from harness.types import HarnessError, Output
-from harness.types.gate import replaced
+from harness.types.admission import replaced
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from harness.masking import patterns
 from harness.masking.names import secret_name
 from harness.masking.patterns import MASK, SCHEME
-from harness.types.gate import replaced
+from harness.types.admission import replaced
 
 SHORTEST = 4
 """Shorter values are not looked for in text: they would be found everywhere."""

@@ -90,6 +90,13 @@ class Expansion:
         tail = student_tail(distance / math.sqrt(self.ratio), self.df) if math.isfinite(distance) else 0.0
         return -NORMAL.inv_cdf(tail) if 1e-300 < tail < 1 else distance
 
+    def stretched(self, distance: float) -> float:
+        """The way back: the distance that counts as this one among the replicates."""
+        tail = NORMAL.cdf(-distance)
+        if not 1e-300 < tail < 0.5:
+            return distance
+        return math.sqrt(self.ratio) * student_quantile(tail, self.df)
+
 
 def student_tail(t: float, df: float) -> float:
     """P(T > t) of Student's distribution.

@@ -36,7 +36,7 @@ def margin_p_values(family: Sequence[Tested], options: ComparisonOptions) -> dic
 
 
 def _adjusted(p_values: Sequence[float], options: ComparisonOptions) -> list[float]:
-    if options.correction == "none":
+    if options.correction == "none" or not options.margins_adjusted:
         return list(p_values)
     return benjamini_hochberg(p_values) if options.correction == "bh" else holm(p_values)
 

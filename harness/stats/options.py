@@ -95,6 +95,8 @@ class ComparisonOptions:
     """Also the paired t-test and Wilcoxon's signed ranks, where a score is a mean over examples."""
     margins: tuple[tuple[str, float], ...] = ()
     """(score, difference that does not matter): these are also tested for equivalence and for not being worse."""
+    margins_adjusted: bool = True
+    """Whether those tests are corrected over the family; not where all of them must pass (`harness gate`)."""
     sliced_by: str | None = None
     """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
     question: str | None = None

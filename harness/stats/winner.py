@@ -70,24 +70,46 @@ class Best:
     """With `split`: how many examples or clusters the best was not chosen on; the others, `n`, it was."""
 
 
+@dataclass(frozen=True)
+class Contest:
+    """Runs on the same data by one metric, with the replicates from which the best is chosen again and again."""
+
+    name: str
+    """Of the metric, among the runs' statistics."""
+    runs: Sequence[RunResult]
+    samples: Sequence[Sample]
+    drawn: Array
+    """(runs, resamples, s)"""
+
+
+def contests(
+    runs: Sequence[RunResult], options: Options, units: Kept | None = None, advance: Advance = nothing
+) -> list[Contest]:
+    """By each metric that all of the runs have, on shared draws; `units`: of some units only."""
+    designs = _designs(runs, options)
+    names = [name for name in runs[0].statistics if all(name in run.statistics for run in runs)]
+    samples = [_sample(run, name, own, units) for name in names for run, own in zip(runs, designs, strict=True)]
+    drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
+    places = [slice(i * len(runs), (i + 1) * len(runs)) for i in range(len(names))]
+    return [Contest(name, runs, samples[some], np.array(drawn[some])) for name, some in zip(names, places, strict=True)]
+
+
+def _designs(runs: Sequence[RunResult], options: Options) -> list[Design]:
+    return [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
+
+
 def best_of(runs: Sequence[RunResult], options: Options, split: bool = False, advance: Advance = nothing) -> list[Best]:
     """The best of runs on the same data, by each headline score that all of them have."""
-    designs = [Design.of_run(replace(run, seeds=1), options.seed) for run in runs]
+    designs = _designs(runs, options)
     design = designs[0]
     if split and design.units < LEAST_TO_SPLIT:
         raise HarnessError(f"--split of {design.units} {design.label}; expected at least {LEAST_TO_SPLIT}")
     half = generator(options.seed, "half to choose on").permutation(design.units) < design.units // 2
-    names = [name for name in runs[0].statistics if all(name in run.statistics for run in runs)]
-    some_units = half if split else None
-    samples = [_sample(run, name, own, some_units) for name in names for run, own in zip(runs, designs, strict=True)]
-    drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
     winners: list[Best] = []
-    for i, name in enumerate(names):
-        some = slice(i * len(runs), (i + 1) * len(runs))
-        with quiet_single_thread():
-            rows = list(_by_score(runs, samples[some], np.array(drawn[some]), options))
+    for contest in contests(runs, options, half if split else None, advance):
+        rows = list(winners_of(contest, options))
         if split:
-            others = [_sample(run, name, own, ~half) for run, own in zip(runs, designs, strict=True)]
+            others = [_sample(run, contest.name, own, ~half) for run, own in zip(runs, designs, strict=True)]
             rows = list(_held_out(rows, others, options))
         winners += rows
     return winners
@@ -101,10 +123,12 @@ def _sample(run: RunResult, name: str, design: Design, units: Kept | None = None
     return Sample.scored(statistics, design, units[design.members])
 
 
-def _by_score(runs: Sequence[RunResult], samples: Sequence[Sample], drawn: Array, options: Options) -> Iterator[Best]:
-    """From replicates (runs, resamples, s)."""
+def winners_of(contest: Contest, options: Options) -> Iterator[Best]:
+    """The best by each headline score of the metric that is known of all runs."""
+    runs, samples, drawn = contest.runs, contest.samples, contest.drawn
     metric, design = samples[0].metric, samples[0].design
-    estimates = np.array([sample.estimate() for sample in samples])
+    with quiet_single_thread():
+        estimates = np.array([sample.estimate() for sample in samples])
     for j, score in enumerate(metric.score_names):
         seen, resampled = estimates[:, j], drawn[:, :, j]
         if "." in score or np.isnan(seen).any() or np.isnan(resampled).any():
@@ -112,7 +136,7 @@ def _by_score(runs: Sequence[RunResult], samples: Sequence[Sample], drawn: Array
         sign = 1.0 if metric.higher_is_better else -1.0
         chosen = Chosen.among(sign * seen, sign * resampled, options.level)
         winner = chosen.place
-        own = _own_interval(runs[winner], samples[winner], drawn[winner], j, options)
+        own = own_interval(runs[winner], samples[winner], drawn[winner], j, options)
         low, high = _reaching(chosen.reach, float(seen[winner]), own, metric)
         yield Best(
             dataset=runs[0].dataset,
@@ -164,7 +188,7 @@ class Chosen:
         deviations = resampled - means
         alpha = (1 - level) / 2
         contenders = _contenders(winner, seen, deviations, LOCAL * alpha)
-        highest = np.quantile(_standardised(deviations[contenders]).max(axis=0), 1 - (1 - LOCAL) * alpha)
+        highest = np.quantile(standardised(deviations[contenders]).max(axis=0), 1 - (1 - LOCAL) * alpha)
         return cls(
             place=winner,
             ties=tuple(int(i) for i in ties if i != winner),
@@ -187,17 +211,17 @@ def _contenders(winner: int, seen: Array, deviations: Array, tail: float) -> Int
     """The places of all that bounds of the differences to the winner, which hold at once, do not tell from it."""
     differences = deviations[winner] - deviations
     errors = differences.std(axis=1, ddof=1)
-    reach = np.quantile(np.abs(_standardised(differences)).max(axis=0), 1 - tail) * errors
+    reach = np.quantile(np.abs(standardised(differences)).max(axis=0), 1 - tail) * errors
     return np.flatnonzero(seen[winner] - seen <= reach)
 
 
-def _standardised(deviations: Array) -> Array:
+def standardised(deviations: Array) -> Array:
     """By their own spread, each row; zeros where there is none."""
     errors = deviations.std(axis=1, ddof=1, keepdims=True)
     return np.asarray(np.divide(deviations, errors, out=np.zeros_like(deviations), where=errors > 0))
 
 
-def _own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, options: Options) -> tuple[float, float]:
+def own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, options: Options) -> tuple[float, float]:
     """The bounds that the run was stored with; where these are of another level or of more examples, from its
     replicates (resamples, s)."""
     stored = run.scores.get(sample.metric.score_names[place])
@@ -205,7 +229,8 @@ def _own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, opti
     usual = stored is not None and stored.method != OVER_SEEDS
     if stored is not None and same and usual and stored.low is not None and stored.high is not None:
         return stored.low, stored.high
-    (low, high), *_ = bounds(sample, drawn, sample.estimate(), options)
+    with quiet_single_thread():
+        (low, high), *_ = bounds(sample, drawn, sample.estimate(), options)
     return float(low[place]), float(high[place])
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from harness.inputs import regular
 from harness.store import atomic
 from harness.types import Gate, HarnessError, Output
-from harness.types.gate import amount
+from harness.types.admission import amount
 
 log = logging.getLogger(__name__)
 

@@ -17,11 +17,12 @@ nothing heavy, so that every room can import it and no room needs another.
 
 from __future__ import annotations
 
+from harness.types.admission import Gate
 from harness.types.context_forms import ContextFault
 from harness.types.contexts import Contexts
+from harness.types.curves import Checkpoint, Curve, Trend
 from harness.types.engine import Engine, Recipe
 from harness.types.errors import HarnessError, check_choice, check_least, nearest
-from harness.types.gate import Gate
 from harness.types.lists import Integers, Lists, Rows
 from harness.types.nouns import (
     Advance,
@@ -66,10 +67,11 @@ from harness.types.text_columns import ABSENT, BLOCK, PASSAGES, Batch, Examples,
 from harness.types.texts import TextLists, Texts, text_fault
 
 __all__ = [
-    "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Comparison",
-    "Comparisons", "Context", "ContextFault", "Contexts", "Dataset", "Engine", "Example", "Examples", "Figure", "Gate",
-    "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Outcome", "Output", "Outputs", "Progress",
-    "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice", "Statistics", "Step",
-    "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "bound_name", "check_choice",
-    "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Checkpoint",
+    "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine", "Example",
+    "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Outcome",
+    "Output",
+    "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "Score", "Signature", "Slice",
+    "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked", "Tracker", "Trend",
+    "bound_name", "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.types.curves import Curve
 from harness.types.lists import Lists, Rows
 from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name
 from harness.types.seams import Metric
@@ -343,6 +344,8 @@ class Study:
     fewer than two runs were compared."""
     average_leaders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By score the same of systems, from the averages over data sets."""
+    curves: Sequence[Curve] = ()
+    """By data set, training run and score what the steps of checkpoints say, where there are several."""
 
     @property
     def runs(self) -> list[RunResult]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -187,7 +188,12 @@ def test_a_curve_by_step_and_series() -> None:
     assert [(row["series"], row["x"]) for row in points[:6]] == [
         (s, x) for s in ("adam", "sgd") for x in (100, 200, 300)
     ]
-    assert points[2]["estimate"] == runs[0].scores["bleu"].estimate and points[2]["low"] == runs[0].scores["bleu"].low
+    own = runs[0].scores["bleu"]
+    assert points[2]["estimate"] == own.estimate
+    assert points[2]["low"] < own.low < own.high < points[2]["high"]  # the band holds at all steps at once
+    assert {row["mark"] for row in points} == {"", "best", "earliest"}
+    assert "95% bands that hold at all steps at once" in drawn_figures[0].caption
+    assert re.search(r"adam: bleu is best at step \d00 \(\d+\.\d\d\)", drawn_figures[0].caption)
     with pytest.raises(HarnessError, match="the figure curve cannot be drawn from only; expected two checkpoints"):
         plot([made("only", 0.5)], "curve")
 

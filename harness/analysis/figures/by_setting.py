@@ -3,60 +3,70 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis.figures.view import View
 from harness.analysis.sweeps import Parameter, parameters
+from harness.analysis.training_curves import series_of, step_of
 from harness.report.charts import curve, forest, heatmap, parallel
 from harness.report.charts.theme import plain, short
+from harness.report.curve_words import choice, training_run
 from harness.types import Figure, RunResult
 
 LUCK = "The best of many runs is flattered by chance: harness best says by how much."
 
 
-def step_of(run: RunResult) -> int | None:
-    step: int | None = run.manifest.get("system", {}).get("step")
-    return step
-
-
 def has_curve(view: View) -> bool:
     """Whether some series has two steps or more."""
-    steps = {(_series(run), step_of(run)) for run in view.group.runs if step_of(run) is not None}
+    steps = {(series_of(run), step_of(run)) for run in view.group.runs if step_of(run) is not None}
     return len(steps) > len({series for series, _ in steps})
-
-
-def _series(run: RunResult) -> str:
-    return str(run.manifest["system"].get("series") or run.system)
 
 
 def curve_figures(view: View) -> Iterator[Figure]:
     if not has_curve(view):
         return
     runs = [run for run in view.group.runs if step_of(run) is not None]
-    known = list(dict.fromkeys(map(_series, runs)))
-    bare = [re.sub(r"-[0-9a-f]{8}$", "", name) for name in known]  # the key that told training runs apart
+    known = list(dict.fromkeys(map(series_of, runs)))
+    bare = [training_run(name) for name in known]
     labels = dict(zip(known, short(bare if len(set(bare)) == len(bare) else known), strict=True))
     base = view.group.baseline
     base = None if base is None or step_of(base) is not None else base
     panels = []
     for score in view.scores:
-        points = []
-        for run in runs:
-            scored = run.scores.get(score)
-            if scored is not None and scored.estimate is not None:
-                name = view.labels[run.name]
-                step = float(step_of(run) or 0)
-                points.append(curve.Point(labels[_series(run)], step, scored.estimate, scored.low, scored.high, name))
-        line = base.scores[score].estimate if base is not None and score in base.scores else None
+        points = [_point(view, run, score, labels) for run in runs if _estimate(run, score) is not None]
+        line = None if base is None else _estimate(base, score)
         if points:
             panels.append(curve.Panel(plain(score), points, view.digits(score), view.higher(score), line))
     dashed = f" Dashed: {view.labels[base.name]}." if base is not None else ""
     rest = [view.labels[run.name] for run in view.group.runs if step_of(run) is None and run is not base]
     dashed += f" Without a step, so not shown: {', '.join(rest)}." if rest else ""
-    caption = f"Scores by training step; bands are {view.level()} bootstrap intervals of each checkpoint.{dashed}"
+    banded = {drawn.score for drawn in view.curves()}
+    bands = f"{view.level()} bands that hold at all steps at once"
+    single = [plain(score) for score in view.scores if score not in banded]
+    bands += f" (of {', '.join(single)}: intervals of single checkpoints)" if single and banded else ""
+    bands = bands if banded else f"bands are {view.level()} bootstrap intervals of each checkpoint"
+    ringed = " Ringed: the best step, and in a dashed ring the earliest that cannot be told from it." if banded else ""
+    several = len(known) > 1
+    said = "".join(f" {f'{labels[each.series]}: ' if several else ''}{choice(each)}" for each in view.curves())
+    caption = f"Scores by training step with {bands}.{ringed}{dashed}{said}"
     yield view.figure("curve", "Learning curve", caption, curve.draw(panels, "step", view.width))
+
+
+def _estimate(run: RunResult, score: str) -> float | None:
+    return run.scores[score].estimate if score in run.scores else None
+
+
+def _point(view: View, run: RunResult, score: str, labels: Mapping[str, str]) -> curve.Point:
+    """A checkpoint by one score, with the bounds of the band where there is one."""
+    own, series, step = run.scores[score], series_of(run), step_of(run) or 0
+    drawn = next((each for each in view.curves() if (each.series, each.score) == (series, score)), None)
+    where, name = (labels[series], float(step)), view.labels[run.name]
+    if drawn is None:
+        return curve.Point(*where, own.estimate, own.low, own.high, name)
+    point = drawn.at(step)
+    mark = "best" if step == drawn.best else "earliest" if step == drawn.earliest else ""
+    return curve.Point(*where, own.estimate, point.band_low, point.band_high, name, mark)
 
 
 # ---------------------------------------------------------------- sweeps

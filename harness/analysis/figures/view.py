@@ -9,7 +9,7 @@ from typing import Any
 from harness.inputs.choices import OVER_SEEDS
 from harness.report.charts.theme import WIDTH, plain, short
 from harness.report.numbers import digits_of
-from harness.types import Comparison, Figure, Group, HarnessError, RunResult, Study, nearest
+from harness.types import Comparison, Curve, Figure, Group, HarnessError, RunResult, Study, nearest
 
 
 class View:
@@ -80,6 +80,10 @@ class View:
 
     def pairs(self, score: str) -> list[Comparison]:
         return [row for row in self.study.comparisons if (row.dataset, row.score) == (self.group.dataset, score)]
+
+    def curves(self) -> list[Curve]:
+        """What the steps of checkpoints say, by the scores of the figure."""
+        return [c for c in self.study.curves if c.dataset == self.group.dataset and c.score in self.scores]
 
     def leaders(self, score: str) -> set[str]:
         """The best run and those not distinguishable from it, by adjusted p; empty where nothing was tested."""

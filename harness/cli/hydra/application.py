@@ -25,7 +25,7 @@ from harness.cli.hydra.multirun import Sweep, log_outcome
 from harness.cli.starting import started
 from harness.run import config as core
 from harness.store.records import record
-from harness.types import HarnessError, RunResult
+from harness.types import Curve, HarnessError, RunResult
 from harness.types.settings import Config
 
 
@@ -104,14 +104,30 @@ def _task(composed: DictConfig) -> str | None:
     except HarnessError as error:
         _cell_failed(error, hydra_config, results if composed.json else None)
         return None
-    if results and results[0].manifest["system"]["series"] and not composed.json:
-        print_curve(results)
+    trained = bool(results) and bool(results[0].manifest["system"]["series"])
+    curves = _curves(results, composed) if trained else []
+    if trained and not composed.json:
+        print_curve(results, curves)
     folders = [result.path for result in results if result.path]
     if not many:  # else they are shown together at the end
         finished = [record(folder) for folder in folders]
-        (ending.print_runs_as_json if composed.json else ending.print_what_is_next)(finished)
+        if composed.json:
+            ending.print_runs_as_json(finished, curves=curves)
+        else:
+            ending.print_what_is_next(finished)
         log_outcome(composed, finished)
     return str(folders[-1])
+
+
+def _curves(results: list[RunResult], composed: DictConfig) -> list[Curve]:
+    """What the steps of the checkpoints say."""
+    from harness.analysis.pairing import grouped
+    from harness.analysis.training_curves import curves_of
+    from harness.stats.by_step import CurveOptions
+    from harness.stats.options import Options
+
+    stats = composed.stats
+    return curves_of(grouped(results), CurveOptions(Options(stats.resamples, stats.level, seed=stats.seed)))
 
 
 def _cell_failed(error: HarnessError, hydra_config: Any, finished: list[RunResult] | None = None) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.catalog import json_of, newest_comparable, side_by_side
 from harness.cli.output import print_json
-from harness.types import RunRecord
+from harness.types import Curve, RunRecord
 
 Failures = Mapping[int, str]
 """What went wrong, by the number of the cell."""
 
 
-def print_runs_as_json(runs: Sequence[RunRecord], failures: Failures | None = None) -> None:
-    print_json(runs=[json_of(run) for run in runs], failures=_listed(failures or {}))
+def print_runs_as_json(
+    runs: Sequence[RunRecord], failures: Failures | None = None, curves: Sequence[Curve] = ()
+) -> None:
+    """`curves`: of checkpoints, what their steps say."""
+    drawn = {"curves": [asdict(curve) for curve in curves]} if curves else {}
+    print_json(runs=[json_of(run) for run in runs], failures=_listed(failures or {}), **drawn)
 
 
 def print_estimates(estimates: Sequence[Mapping[str, Any]], failures: Failures, as_json: bool) -> None:

@@ -1,5 +1,5 @@
 """A score against a number, the training step of checkpoints or a parameter of a sweep: one panel per score, one
-line per series, its intervals as a band."""
+line per series, its intervals as a band; the best step and the earliest that cannot be told from it are ringed."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Point:
     high: float | None
     system: str
     """For the tooltip."""
+    mark: str = ""
+    """`best` or `earliest`."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
             "shown": number(point.estimate, panel.digits),
             "interval": interval(point.low, point.high, panel.digits),
             "system": point.system,
+            "mark": point.mark,
         }
         for point in sorted(panel.points, key=lambda point: (names.index(point.series), point.x))
     ]
@@ -114,6 +117,12 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     most = max(sum(point.series == name for point in panel.points) for name in names)
     dots = base.mark_point(filled=True, opacity=1, size=28 if most <= FEW else 8).encode(y="estimate:Q")
     layers.append(dots.encode(shape=shape))
+    for mark, dash in (("best", [1, 0]), ("earliest", [2, 2])):
+        if any(point.mark == mark for point in panel.points):
+            ring = base.transform_filter(f"datum.mark == '{mark}'").mark_point(
+                filled=False, shape="circle", size=150, strokeWidth=1.75, strokeDash=dash, opacity=1
+            )
+            layers.append(ring.encode(y="estimate:Q"))
     if panel.line is not None:
         zero = alt.Chart(alt.InlineData(values=[{"low": panel.line}])).mark_rule(style="zero").encode(y="low:Q")
         layers.insert(0, zero)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from harness.report.curve_words import answer, outlook, training_run
 from harness.report.terminal.comparisons import listed, sentence
-from harness.types import Comparison, Group, Study
+from harness.types import Comparison, Curve, Group, Study
 
 
 def verdicts(study: Study, group: Group) -> list[str]:
@@ -22,7 +23,15 @@ def verdicts(study: Study, group: Group) -> list[str]:
         for (dataset, score), names in study.leaders.items()
         if dataset == group.dataset
     }
-    return _sentences(pairs, leaders)
+    curves = [curve for curve in study.curves if curve.dataset == group.dataset]
+    return [*(_curve(curve, curves) for curve in curves), *_sentences(pairs, leaders)]
+
+
+def _curve(curve: Curve, curves: Sequence[Curve]) -> str:
+    """What the steps of checkpoints say by one score."""
+    several = len({other.series for other in curves}) > 1
+    said = f"{answer(curve)} {outlook(curve)}"
+    return f"{training_run(curve.series)}: {said}" if several else said
 
 
 def macro_verdicts(study: Study) -> list[str]:

@@ -128,10 +128,8 @@ def test_what_is_wrong_is_said(folder: Path) -> None:
             training.evaluate_checkpoint(*loaded(folder), ROWS, **option)
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         training.Nothing  # noqa: B018
-    state = type("State", (), {"is_world_process_zero": True, "global_step": 1})()
+    state = type("State", (), {"global_step": 1, "log_history": []})()
     callback = training.HarnessCallback(ROWS)
     with pytest.raises(HarnessError, match=r"the Trainer has no tokenizer; expected Trainer\(..., processing_class"):
         callback.on_save(None, state, None, model=loaded(folder)[0])
-    state.is_world_process_zero = False
-    callback.on_save(None, state, None, model=None)
     assert callback.results == {}

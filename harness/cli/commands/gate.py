@@ -1,0 +1,93 @@
+"""`harness gate NEW --baseline OLD`: has a change made the model worse? An exit code for CI, not flipped by noise."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.cli.arguments import (
+    RUN,
+    as_json,
+    comparison_options,
+    grouping,
+    margins,
+    progress,
+    resampling,
+    trust_of,
+    trusting,
+)
+from harness.cli.output import print_json, show_warnings
+from harness.inputs.choices import CORRECTION, CORRECTIONS
+
+
+def add(commands: Any) -> None:
+    gate = commands.add_parser(
+        "gate",
+        help="has a change made it worse? exit 0: better or not worse, 1: worse, 3: cannot tell",
+        description="Compares runs with those of a baseline on the same data. Exit code 0: better, or not worse by the "
+        "margin; 1: worse; 3: these examples cannot tell; 2: an error.",
+    )
+    gate.add_argument("runs", nargs="+", metavar="NEW", help=RUN)
+    gate.add_argument("--baseline", nargs="+", required=True, metavar="OLD", help="a run on each of the same data sets")
+    gate.add_argument(
+        "--margin",
+        nargs="+",
+        metavar="SCORE=X",
+        action="extend",
+        default=[],
+        help="a loss in SCORE that does not matter; these scores alone are asked for",
+    )
+    gate.add_argument("--policy", metavar="FILE", help="YAML: margins, floors, slices, limits (docs/gate.md)")
+    gate.add_argument(
+        "--on-unknown", choices=("pass", "fail"), help="exit 0 or 1 instead of 3 where nothing can be told"
+    )
+    gate.add_argument("--junit", metavar="FILE", help="write JUnit XML there")
+    gate.add_argument("--markdown", metavar="FILE", help="append Markdown to it, such as a job's summary")
+    gate.add_argument("--correction", choices=tuple(CORRECTIONS), default=CORRECTION, help="of worse and better")
+    grouping(gate)
+    resampling(gate)
+    trusting(gate)
+    as_json(gate)
+    gate.set_defaults(call=call, error_code=2)
+
+
+def call(options: Any) -> None:
+    from dataclasses import asdict, replace
+
+    from harness.analysis import gating, policies
+    from harness.report.tables import junit
+    from harness.report.terminal import gate_answers
+
+    show_warnings()
+    policy = policies.load(options.policy) if options.policy else policies.Policy()
+    policy = policy.with_margins(margins(options.margin))
+    policy = replace(policy, on_unknown=options.on_unknown or policy.on_unknown)
+    trust = trust_of(options)
+    gated = gating.gate(options.runs, options.baseline, policy, comparison_options(options), progress(options), trust)
+    if options.junit:
+        _write(options.junit, '<?xml version="1.0" encoding="utf-8"?>\n' + junit.written(gated, "harness gate"), "w")
+    if options.markdown:
+        _write(options.markdown, gate_answers.written(gated, options.runs, options.baseline), "a")
+    if options.json:
+        print_json(
+            verdict=gated.verdict,
+            exit_code=gated.code,
+            level=gated.level,
+            correction=gated.correction,
+            on_unknown=gated.on_unknown,
+            checks=[asdict(check) for check in gated.checks],
+        )
+    else:
+        gate_answers.print_gate(gated)
+    sys.exit(gated.code)
+
+
+def _write(path: str, text: str, mode: str) -> None:
+    from harness.types import HarnessError
+
+    try:
+        with Path(path).open(mode, encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise HarnessError(f"{path}: {error.strerror or error}; expected a file that can be written") from None

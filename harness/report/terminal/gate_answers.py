@@ -1,0 +1,84 @@
+"""What a gate answers, for a terminal and, as Markdown, for the summary of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from harness.inputs.visible import in_line
+from harness.report.tables.markdown import escaped
+from harness.report.terminal.layout import Columns, show
+from harness.report.terminal.summary import console
+
+STYLES = {"better": "green", "not worse": "green", "worse": "red", "cannot tell": "yellow"}
+NO_MARGIN = "better, or worse"
+"""What can be asked of a score without a margin."""
+KEPT = {"not worse": "kept", "worse": "not kept"}
+"""What limits and floors are called, which compare nothing."""
+HEADS = ("data set", "score", "asked", "verdict", "because")
+
+
+def print_gate(gated: Any) -> None:
+    """A line for each thing that was asked, then what they come to."""
+    out = console()
+    columns = Columns(*((head, "left") for head in HEADS))
+    narrow = Columns(("score", "left"), ("asked", "left"), ("verdict", "left"))
+    for check in gated.checks:
+        dataset, what, asked, verdict, reason = _cells(check)
+        shown = Text(verdict, STYLES[check.verdict])
+        columns.add_row(dataset, what, asked, shown, reason)
+        narrow.add_row(what, asked, shown)
+        narrow.add_row("", "  " + reason, "", style="dim")
+    show(out, columns, narrow)
+    out.print()
+    out.print(Text(in_line(sentence(gated)), STYLES[gated.verdict]))
+    out.print(rule(gated), style="dim")
+
+
+def written(gated: Any, runs: Sequence[str], baselines: Sequence[str]) -> str:
+    """The same as Markdown."""
+    lines = [f"### {escaped(', '.join(runs))} against {escaped(', '.join(baselines))}: {gated.verdict}", ""]
+    lines += [f"| {' | '.join(HEADS)} |", f"|{' --- |' * len(HEADS)}"]
+    for check in gated.checks:
+        dataset, what, asked, verdict, reason = map(escaped, _cells(check))
+        lines.append(f"| {dataset} | {what} | {asked} | **{verdict}** | {reason} |")
+    return "\n".join([*lines, "", escaped(sentence(gated)), "", escaped(rule(gated)), ""])
+
+
+def sentence(gated: Any) -> str:
+    """What the checks come to, in words."""
+    by_verdict: dict[str, list[str]] = {}
+    for check in gated.checks:
+        by_verdict.setdefault(check.verdict, []).append(named(check))
+    if gated.verdict == "worse":
+        return f"Worse: {', '.join(by_verdict['worse'])}."
+    if gated.verdict == "cannot tell":
+        counted = {None: "neither a pass nor a failure", "pass": "counted as a pass", "fail": "counted as a failure"}
+        return f"Cannot tell: {', '.join(by_verdict['cannot tell'])}; {counted[gated.on_unknown]}."
+    better = f"better: {', '.join(by_verdict['better'])}" if "better" in by_verdict else ""
+    return f"Passed{'; ' + better if better else ': not worse in anything that was asked'}."
+
+
+def rule(gated: Any) -> str:
+    """How it was decided."""
+    alpha = 100 * (1 - gated.level)
+    over = "" if gated.correction == "none" else f", adjusted over all scores ({gated.correction})"
+    unanswered = any(check.asked == NO_MARGIN for check in gated.checks)
+    without = " Without a margin, only better and worse can be told." if unanswered else ""
+    return (
+        f"Not worse: one-sided at {alpha:g} %, each by itself, since all must pass. "
+        f"Better, worse: at {alpha:g} %{over}.{without}"
+    )
+
+
+def named(check: Any) -> str:
+    """`bleu`, `bleu (domain=legal)`"""
+    return f"{check.what} ({check.slice})" if check.slice else str(check.what)
+
+
+def _cells(check: Any) -> tuple[str, str, str, str, str]:
+    more = f"; {check.needed:,} {check.row.unit} would tell" if check.needed and check.row is not None else ""
+    verdict = check.verdict if check.row is not None else KEPT.get(check.verdict, check.verdict)
+    return check.dataset, named(check), check.asked, verdict, check.reason + more

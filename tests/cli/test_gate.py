@@ -1,0 +1,201 @@
+"""`harness gate`: verdicts and exit codes, policies, JUnit, Markdown, JSON, and one message for each bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import numpy as np
+import pytest
+
+from harness.analysis import policies
+from harness.analysis.gating import gate
+from harness.cli.main import main
+from harness.stats.options import ComparisonOptions
+from harness.types import HarnessError
+from tests.conftest import Called, write_jsonl
+
+N = 60
+RIGHT = {"old": 6, "same": 6, "bad": 3, "good": 9}
+"""How many of an output's ten words are those of its reference."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of four systems on one data set in two domains; `slip` is `same`, but bad in one domain."""
+    place = tmp_path_factory.mktemp("gate")
+    rng = np.random.default_rng(7)
+    words = [[f"w{k}" for k in rng.integers(0, 900, 10)] for _ in range(N)]
+    domains = ["news" if i % 3 else "legal" for i in range(N)]
+    rows = zip(words, domains, strict=True)
+    write_jsonl(
+        place / "dev.jsonl",
+        [{"id": f"{i}", "references": [" ".join(text)], "domain": domain} for i, (text, domain) in enumerate(rows)],
+    )
+    for name in (*RIGHT, "slip"):
+        chance = np.random.default_rng(RIGHT.get(name, 6) + 12 * (name == "same"))
+        kept = [int(np.clip(RIGHT.get(name, 6) + chance.integers(-1, 2), 0, 10)) for _ in range(N)]
+        if name == "slip":
+            kept = [2 if domain == "legal" else k + 1 for k, domain in zip(kept, domains, strict=True)]
+        outputs = [" ".join([*text[:k], *["x"] * (10 - k)]) for text, k in zip(words, kept, strict=True)]
+        write_jsonl(place / f"{name}.jsonl", [{"id": f"{i}", "output": text} for i, text in enumerate(outputs)])
+        overrides = [
+            "dataset=file", f"dataset.path={place}/dev.jsonl", "system=predictions", f"system.path={place}/{name}.jsonl",
+            "metrics=[token_f1,bleu]", "tracking=none", "progress=false", "stats.resamples=200",
+            f"output_dir={place}/{name}",
+        ]  # fmt: skip
+        with suppress(SystemExit):
+            main(["run", *overrides])
+    return place
+
+
+def gated(cli: Callable[..., Called], folder: Path, new: str, *more: str) -> Called:
+    return cli("gate", str(folder / new), "--baseline", str(folder / "old"), "--resamples=500", "--no-progress", *more)
+
+
+@pytest.mark.parametrize(
+    ("new", "arguments", "code", "verdict"),
+    [
+        ("good", [], 0, "better"),
+        ("good", ["--margin", "token_f1=1"], 0, "better"),
+        ("same", ["--margin", "token_f1=5"], 0, "not worse"),
+        ("same", ["--margin", "token_f1=0.01"], 3, "cannot tell"),
+        ("same", ["--score", "token_f1"], 3, "cannot tell"),
+        ("same", ["--score", "token_f1", "--on-unknown=pass"], 0, "cannot tell"),
+        ("same", ["--score", "token_f1", "--on-unknown=fail"], 1, "cannot tell"),
+        ("bad", ["--margin", "token_f1=5", "bleu=5"], 1, "worse"),
+        ("bad", ["--margin", "token_f1=90"], 0, "not worse"),
+    ],
+)
+def test_verdicts_and_exit_codes(
+    cli: Callable[..., Called], folder: Path, new: str, arguments: list[str], code: int, verdict: str
+) -> None:
+    called = gated(cli, folder, new, *arguments, "--json")
+    answer = json.loads(called.out)
+    assert (called.code, answer["verdict"], answer["exit_code"]) == (code, verdict, code)
+
+
+def test_what_cannot_be_told_says_what_would(cli: Callable[..., Called], folder: Path) -> None:
+    called = gated(cli, folder, "same", "--margin", "token_f1=0.1", "--json")
+    (check,) = json.loads(called.out)["checks"]
+    assert check["needed"] > N
+    passed = check["margin_passed"]
+    assert passed > 0.1
+    wider = gated(cli, folder, "same", "--margin", f"token_f1={passed * 1.02}")
+    narrower = gated(cli, folder, "same", "--margin", f"token_f1={passed * 0.9}")
+    assert (wider.code, narrower.code) == (0, 3)
+
+
+def test_not_worse_is_not_corrected_and_worse_is(folder: Path) -> None:
+    policy = policies.read({"scores": {"token_f1": 5, "bleu": 20}}, "here")
+    options = ComparisonOptions(resamples=500)
+    both = gate([folder / "bad"], [folder / "old"], policy, options)
+    alone = gate([folder / "bad"], [folder / "old"], policies.read({"scores": {"token_f1": 5}}, "here"), options)
+    together, single = both.checks[0].row, alone.checks[0].row
+    assert together is not None
+    assert single is not None
+    assert together.p_not_worse == single.p_not_worse
+    assert (together.p_adjusted or 0) >= (single.p_adjusted or 0)
+
+
+def test_a_policy_with_slices_floors_and_limits(cli: Callable[..., Called], folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text(
+        "scores: {token_f1: {margin: 10, floor: 30}}\n"
+        "slices: {domain=legal: {token_f1: 10}, domain=news: {token_f1: 10}}\n"
+        "limits: {health/empty: baseline, run/failed: 0}\n"
+    )
+    called = gated(cli, folder, "slip", "--policy=gate.yaml", "--junit=out.xml", "--markdown=out.md", "--json")
+    checks = json.loads(called.out)["checks"]
+    assert [(check["what"], check["slice"], check["asked"]) for check in checks] == [
+        ("token_f1", None, "not worse by 10"),
+        ("token_f1", None, "at least 30"),
+        ("token_f1", "domain=legal", "not worse by 10"),
+        ("token_f1", "domain=news", "not worse by 10"),
+        ("health/empty", None, "at most the baseline's"),
+        ("run/failed", None, "at most 0"),
+    ]
+    verdicts = {(check["slice"], check["asked"]): check["verdict"] for check in checks}
+    assert called.code == 1
+    assert verdicts["domain=legal", "not worse by 10"] == "worse"
+    assert verdicts["domain=news", "not worse by 10"] in ("better", "not worse")
+    assert verdicts[None, "at most the baseline's"] == "not worse"
+    suite = Xml.parse(tmp_path / "out.xml").getroot().find("testsuite")
+    assert suite is not None
+    assert suite.get("tests") == "6"
+    failures = sum(verdict == "worse" for verdict in verdicts.values())
+    assert suite.get("failures") == str(failures)
+    assert len(suite.findall("testcase/failure")) == failures
+    assert "| **worse** |" in (tmp_path / "out.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("rules", "new", "verdict"),
+    [
+        ({"improve": True}, "good", "better"),
+        ({"improve": True}, "same", "cannot tell"),
+        ({"improve": 90}, "good", "worse"),
+        ({"improve": 10}, "good", "better"),
+        ({"floor": 99.9, "margin": 90}, "good", "worse"),
+    ],
+)
+def test_improvement_and_floors(folder: Path, rules: dict[str, Any], new: str, verdict: str) -> None:
+    policy = policies.read({"scores": {"token_f1": rules}}, "here")
+    assert gate([folder / new], [folder / "old"], policy, ComparisonOptions(resamples=500)).verdict == verdict
+
+
+def test_a_limit_in_percent_of_the_baseline() -> None:
+    limit = policies.read({"limits": {"generation/cost": "baseline + 10%"}}, "here").limits["generation/cost"]
+    assert limit.allowed(20.0) == pytest.approx(22)
+    assert limit.allowed(None) is None
+
+
+def test_what_a_run_does_not_say_cannot_be_told(cli: Callable[..., Called], folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text("limits: {generation/cost: 2}\n")
+    called = gated(cli, folder, "same", "--policy=gate.yaml")
+    assert called.code == 3
+    assert "does not say" in called.out
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("scores: {bleu: {margn: 1}}", "scores.bleu has 'margn' (did you mean 'margin'?)"),
+        ("scores: {bleu: -1}", "scores.bleu is -1; expected a difference above 0"),
+        ("scores: [bleu]", "expected names with what is asked of each"),
+        ("scores: {blue: 1}", "no run has the score 'blue' (did you mean 'bleu'?)"),
+        ("slices: {domain: {bleu: 1}}", "expected FIELD=VALUE"),
+        ("slices: {domain=law: {bleu: 1}}", "expected one of domain=news, domain=legal"),
+        ("limits: {empty: 1}", "expected a fact of a run"),
+        ("limits: {health/emty: 1}", "a run has no 'health/emty' (did you mean 'health/empty'?)"),
+        ("limits: {health/empty: +5%}", "expected a number, baseline, baseline + 0.01 or baseline + 10%"),
+        ("on_unknown: maybe", "expected pass or fail"),
+        ("score: {}", "has 'score' (did you mean 'scores'?)"),
+        ("{", "is no YAML"),
+    ],
+)
+def test_bad_policies_end_with_2(
+    cli: Callable[..., Called], folder: Path, tmp_path: Path, policy: str, message: str
+) -> None:
+    (tmp_path / "gate.yaml").write_text(policy)
+    called = gated(cli, folder, "same", "--policy=gate.yaml")
+    assert called.code == 2
+    assert message in called.err
+
+
+def test_a_run_on_other_data_and_a_run_against_itself(cli: Callable[..., Called], folder: Path) -> None:
+    assert gated(cli, folder, "old").code == 2
+    assert gated(cli, folder, "nowhere").code == 2
+
+
+def test_typed_margins_come_before_those_of_the_file() -> None:
+    policy = policies.read({"scores": {"bleu": {"margin": 1, "floor": 20}}}, "here").with_margins([("bleu", 0.5)])
+    assert policy.scores["bleu"] == policies.Rule(0.5, 20.0)
+
+
+def test_a_policy_that_is_not_there() -> None:
+    with pytest.raises(HarnessError, match="expected a policy"):
+        policies.load("nowhere.yaml")
