@@ -63,7 +63,7 @@ def test_what_is_in_a_run(files: Path, cli: Cli, kind: str, request: pytest.Fixt
     top = [name for name in run.data.metrics if "/" not in name]
     assert top == [name for name in scores if "." not in name]  # headline scores alone
     assert {name: run.data.params.get(name) for name in ("system", "dataset", "stats.resamples")} == {
-        "system": "good", "dataset": "dev", "stats.resamples": "500",
+        "system": "good", "dataset": "dev", "stats.resamples": "100",
     }  # fmt: skip
     assert "_target_" not in " ".join(run.data.params) and len(run.data.params) < 10
     tags = run.data.tags
@@ -248,6 +248,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
             "config.yaml",
             "statistics.parquet",
             "eval_results_table.json",
+            "keys.json",
             "manifest.json",
         }
 
@@ -263,6 +264,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
         "statistics.parquet",
         "eval_results_table.json",
         "manifest.json",
+        "keys.json",
         "examples.parquet",
     }
     assert sent == whole - before

@@ -77,7 +77,8 @@ def _parents(folders: list[Any], store: Any) -> None:
 
     own = [record(folder) for folder in folders]
     nested = {(run.experiment, run.manifest.get("group")) for run in own if run.manifest.get("group")}
-    kin = [run for run in records(RUNS) if (run.experiment, run.manifest.get("group")) in nested] if nested else []
+    stored = records(RUNS) if nested and RUNS.is_dir() else []
+    kin = [run for run in stored if (run.experiment, run.manifest.get("group")) in nested]
     unique = {run.path.resolve(): run for run in (*own, *kin)}
     log_parents(unique.values(), lambda run: tracker_of(run, store))
 

@@ -70,8 +70,10 @@ def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[d
 
 def _typed() -> tuple[str, ...]:
     """The keys that were set on the command line or by a sweep."""
-    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
-    return typed_keys(OverridesParser.create().parse_overrides(list(words)))
+    if not HydraConfig.initialized():
+        return ()
+    words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)  # not resolved: `${.key}` means nothing there
+    return typed_keys(OverridesParser.create().parse_overrides(words))
 
 
 def typed_keys(overrides: Iterable[Override]) -> tuple[str, ...]:

@@ -40,8 +40,9 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             config.group = digest([named, sweep])[:8]
             task.append(f"group='{config.group}'")
         sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
+        unresolved: Any = OmegaConf.to_container(task)
         with suppress(HydraException):  # what cannot be parsed, the sweeper says
-            if words := varied.swept(list(task), sweeper, GlobalHydra.instance().config_loader()):
+            if words := varied.swept(unresolved, sweeper, GlobalHydra.instance().config_loader()):
                 task.append(words)
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
