@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE ?= 1
 # pip compiles nothing (--no-compile), so the first import of a package must be able to leave its bytecode
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo demo-rag demo-checkpoints test test-all check bench coverage fuzz notebooks pictures docs clean
+.PHONY: setup demo demo-rag demo-sweep demo-checkpoints test test-all check bench coverage fuzz notebooks pictures docs clean
 
 demo: .venv/demo.stamp
 	@$(BIN)/harness run experiment=demo
@@ -27,6 +27,12 @@ demo-rag: .venv/demo.stamp
 	@$(BIN)/harness compare questions-titles questions-bm25
 	@echo
 	@echo "What each retrieved, and which words of an answer it supports: $(BIN)/harness report questions-titles questions-bm25 -o report.html"
+
+# Six ways to decode with one language model, raced: which parameter matters, which cell is best, what was saved?
+demo-sweep: .venv/demo.stamp
+	@$(BIN)/harness run experiment=decoding
+	@echo
+	@echo "The same again, without the rounds: $(BIN)/harness sweep"
 
 # A small model learns to write dates in words (minutes), then its five checkpoints are evaluated.
 demo-checkpoints: .venv/demo.stamp

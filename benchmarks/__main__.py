@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     engines,
     generation,
+    importing,
     lexical,
     listing,
     neural,
@@ -64,6 +65,7 @@ Machines are noisy: read ratios, not seconds.
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
         "runs": ("Listing runs", listing.tables),
+        "importing": ("Importing logs", importing.tables),
         "tracking": ("Tracking", tracking.tables),
         "report": ("The report", report.tables),
         "command": ("Command line", command_line),

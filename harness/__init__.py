@@ -19,7 +19,9 @@ __all__ = [
     "compare",
     "curve",
     "evaluate",
+    "export_run",
     "gate",
+    "import_logs",
     "load_run",
     "meta",
     "plot",
@@ -30,6 +32,7 @@ __all__ = [
     "sweep",
     "table",
     "variance",
+    "verify",
     "write_report",
 ]
 _PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
         compare,
         curve,
         evaluate,
+        export_run,
         gate,
+        import_logs,
         load_run,
         meta,
         plot,
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
         sweep,
         table,
         variance,
+        verify,
         write_report,
     )
     from harness.stats.ranking import rankings

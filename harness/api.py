@@ -13,12 +13,14 @@ from harness.analysis import (
     chosen,
     comparing,
     gating,
+    importing,
     loading,
     meta_study,
     noise,
     policies,
     swept,
     training_curves,
+    verifying,
 )
 from harness.analysis.chosen import Reported
 from harness.analysis.gating import Gated
@@ -27,10 +29,12 @@ from harness.analysis.loading import Run
 from harness.analysis.noise import Variance
 from harness.analysis.swept import Swept
 from harness.analysis.trust import Trusted
+from harness.analysis.verifying import Verified
 from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.run import memory
 from harness.run.config import Choice, chosen_metrics
+from harness.run.from_log import Destination
 from harness.run.memory import STRATUM, Columns
 from harness.stats.by_step import CurveOptions
 from harness.stats.detection import POWER, Power
@@ -144,6 +148,11 @@ def gate(
     asked = asked.with_margins(tuple((margins or {}).items()))
     options = ComparisonOptions(resamples=resamples, level=level, seed=seed)
     return gating.gate(runs, baselines, asked, options, trust=trust)
+
+
+def verify(files: Sequence[str | Path], runs: str | Path | None = None, trust: Trusted = False) -> Verified:
+    """The numbers of documents against their runs: `.findings` has what is wrong, with file, line and column."""
+    return verifying.verify(files, runs, trust)
 
 
 def power(
@@ -381,6 +390,37 @@ def write_report(
     page = pages.PageOptions(title, tuple(by), alignments, max_examples)
     pages.write_page(Path(path), *_trusted(runs, baseline, trust), page, options, progress)
     return Path(path)
+
+
+def import_logs(
+    paths: Sequence[str | Path] | str | Path,
+    format: str | None = None,
+    *,
+    output_dir: str | Path | None = None,
+    scores: Sequence[str] | None = None,
+    metrics: Sequence[str] = (),
+    system: str | None = None,
+    cluster: str | None = None,
+    resamples: int = RESAMPLES,
+    uri: str | None = "none",
+    progress: Progress = silent,
+) -> list[RunResult]:
+    """Makes ordinary runs of other tools' logs, all of which are read before the first is written.
+
+    `format` is `lm-eval`, `inspect`, `eee` or `aligned`, by default the first that fits. `scores` are those of the log
+    to import, `metrics` are computed of the outputs as well. `system` is what the system is called, `cluster` the field
+    by which samples belong together, both by default as the log has it. `uri` is the MLflow store, None the caller's
+    own, `none` no store.
+    """
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    asked = importing.Asked(given, format, _several(scores), system, cluster)
+    folder = None if output_dir is None else str(output_dir)
+    return list(importing.imported(asked, Destination(folder, uri, tuple(metrics), resamples), progress))
+
+
+def export_run(run: str | Path, format: str, folder: str | Path = ".") -> list[Path]:
+    """Writes a stored run as `eee` (Every Eval Ever), `lm-eval` or `csv` below a folder; returns the files."""
+    return importing.exported(run, format, folder)
 
 
 def _trusted(runs: Any, baseline: Run | None, trust: Trusted) -> tuple[Any, Run | None]:

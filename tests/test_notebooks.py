@@ -10,6 +10,11 @@ import pytest
 
 from notebooks.execute import FOLDER, executed, printed
 
+NOTEBOOKS = [
+    ("compare", "lexrank"), ("paper", "lexrank"), ("rag", "faithfulness"),
+    pytest.param("sweep", "sentences", marks=pytest.mark.slow),
+]  # fmt: skip
+"""With a word that each prints."""
 SMALL = 300_000
 """Bytes of a notebook with its outputs."""
 
@@ -20,7 +25,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings.filterwarnings("ignore", module="(zmq|jupyter_client|nbclient|traitlets).*")
 
 
-@pytest.mark.parametrize(("name", "word"), [("compare", "lexrank"), ("paper", "lexrank"), ("rag", "faithfulness")])
+@pytest.mark.parametrize(("name", "word"), NOTEBOOKS)
 def test_a_notebook_prints_what_is_kept_in_it(name: str, word: str, tmp_path: Path) -> None:
     kept = printed(nbformat.read(FOLDER / f"{name}.ipynb", as_version=4))
     assert printed(executed(FOLDER / f"{name}.ipynb", tmp_path)) == kept, "make notebooks keeps what they print now"

@@ -55,10 +55,11 @@ def json_of(run: RunRecord, scores: Sequence[str] = (), fields: Sequence[str] = 
     facts = {name: getattr(run, name) for name in names}
     times = {"started": run.manifest["started"], "ended": run.manifest["ended"]}
     values = {name: value for name, value in run.values.items() if not scores or name in scores}
+    raced = {"raced": run.manifest["raced"]} if run.manifest.get("raced") else {}
     place = {"folder": str(run.path), "mlflow": run.mlflow}
     more = {name: conditions.plain_value(run, name) for name in fields}
     facts |= {"shown": more} if fields else {}
-    return {**facts, **times, "cell": run.manifest.get("cell"), **place, "scores": values}
+    return {**facts, **times, "cell": run.manifest.get("cell"), **raced, **place, "scores": values}
 
 
 @dataclass(frozen=True)

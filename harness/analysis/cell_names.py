@@ -16,6 +16,12 @@ def cell_of(run: RunResult | RunRecord) -> Mapping[str, Any] | None:
     return run.manifest.get("cell") if run.manifest and run.manifest.get("group") else None
 
 
+def dropped(run: RunResult | RunRecord) -> bool:
+    """Whether a race ended it before it had answered all examples."""
+    raced = run.manifest.get("raced") if run.manifest else None
+    return raced is not None and raced["units"] < raced["of_units"]
+
+
 def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:
     """What cells are called: by what their sweep varies, where that tells all of them apart; None where it does not, or
     where they are not cells of one sweep."""

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.analysis import groups
-from harness.analysis.cell_names import listed
+from harness.analysis.cell_names import cell_of, dropped, listed
 from harness.analysis.many import Many
 from harness.analysis.trust import Trust, Trusted, described
+from harness.inputs import files
 from harness.store import finished
 from harness.store.places import RUNS, find
 from harness.types import HarnessError, RunRecord, RunResult
@@ -82,6 +83,23 @@ def _loaded(run: Run, trust: Trust, many: Many) -> list[RunResult]:
     return [many.add(_load(run, trust))]
 
 
+def _to_the_end(runs: list[RunResult]) -> list[RunResult]:
+    """Without the cells that a race dropped: which examples they answered depends on what these showed."""
+    whole = [run for run in runs if not dropped(run)]
+    if len(whole) < len(runs) and not whole:
+        raise HarnessError(
+            f"{runs[0].name} was dropped by a race before it had answered all examples; expected runs of all examples "
+            "(harness sweep shows those of a race)"
+        )
+    if len(whole) < len(runs):
+        names = [cell["label"] if (cell := cell_of(run)) else run.name for run in runs if dropped(run)]
+        log.warning(
+            "left out, since a race dropped them before they had answered all examples: %s (harness sweep shows them)",
+            files.some(names),
+        )
+    return whole
+
+
 def loaded_runs(
     runs: Sequence[Run], baseline: Run | None = None, trust: Trusted = False
 ) -> tuple[list[RunResult], RunResult | None]:
@@ -89,7 +107,7 @@ def loaded_runs(
     if isinstance(runs, Run):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     trusted, many = Trust.of(trust), Many()
-    loaded = listed([ready for run in runs for ready in _loaded(run, trusted, many)], runs)
+    loaded = _to_the_end(listed([ready for run in runs for ready in _loaded(run, trusted, many)], runs))
     base = baseline if isinstance(baseline, RunResult) else None
     if baseline is not None and not isinstance(baseline, RunResult):
         base = next((run for run in loaded if run.name == str(baseline)), None)

@@ -7,7 +7,7 @@ cost are of those that all cells have answered, and the best is chosen among the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ from harness.stats.options import Options
 from harness.stats.resampling import Sample
 from harness.stats.winner import Best
 from harness.store.sweep_cells import short_names, shown
-from harness.types import HarnessError, Progress, RunResult, check_choice, nearest
+from harness.types import HarnessError, Metric, Progress, RunResult, check_choice, nearest
+from harness.types.shown import Shape, Shown, counted, number
 
 MEASURES = ("cost", "tokens", "seconds", "latency")
 """What a score is set against: of an output, the cost, the tokens in and out, the time that it took to make on this
@@ -97,12 +98,21 @@ class Part:
     """Of a race."""
 
 
-@dataclass(frozen=True)
-class Swept:
+@dataclass(frozen=True, repr=False)
+class Swept(Shown):
     """A sweep: its cells, and by data set what they show."""
 
     ledger: Ledger
     parts: tuple[Part, ...]
+
+    def shapes(self) -> Iterable[Shape]:
+        """The cells with their states; by data set the score of each."""
+        cells = self.ledger.cells
+        yield Shape(counted(len(cells), "cell"), ("cell", "state"), [(cell.label, cell.state) for cell in cells])
+        for part in self.parts:
+            points = [(point.label, number(point.score, part.digits)) for point in part.points]
+            best = f", the best {part.best.system}" if part.best else ""
+            yield Shape(f"{part.score} on {part.dataset}{best}", ("cell", part.score), points)
 
 
 def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, progress: Progress = silent) -> Swept:
@@ -120,38 +130,59 @@ def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, pro
     return Swept(cells, tuple(parts))
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Cells on the examples that all of them have, by one score."""
+
+    score: str
+    metric: Metric
+    design: Design
+    estimates: tuple[float, ...]
+    levels: Mapping[str, tuple[str, ...]]
+    effects: Effects
+
+
+def measured(runs: Sequence[RunResult], parameters: Sequence[Mapping[str, Any]], asked: Asked) -> Measured:
+    """What parameters do to a score of runs on the same data, each with its values of them."""
+    ready = _on_common_examples(runs)
+    name, score = _chosen(ready, asked.score)
+    design = Design.of_run(replace(ready[0], seeds=1), asked.seed)
+    scored = np.all([run.statistics[name].scored for run in ready], axis=0)
+    samples = [Sample(run.statistics[name].metric, run.statistics[name].whole, design, scored) for run in ready]
+    metric = samples[0].metric
+    place = metric.score_names.index(score)
+    codes, levels = _levels(parameters)
+    options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
+    estimated = effects(samples, place, Grid(codes), options, ready[0].dataset_key)
+    estimates = tuple(float(sample.estimate()[place]) for sample in samples)
+    return Measured(score, metric, design, estimates, levels, estimated)
+
+
 def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Progress) -> Part:
     cells = [cell for cell, _ in members]
     named = [replace(run, name=label) for (_, run), label in zip(members, _labels(cells), strict=True)]
-    runs = _on_common_examples(named)
-    metric, score = _chosen(runs, asked.score)
-    options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
-    design = Design.of_run(replace(runs[0], seeds=1), asked.seed)
-    scored = np.all([run.statistics[metric].scored for run in runs], axis=0)
-    samples = [Sample(run.statistics[metric].metric, run.statistics[metric].whole, design, scored) for run in runs]
-    place = samples[0].metric.score_names.index(score)
-    codes, levels = _levels([cell.parameters for cell in cells])
     with progress("resampling", 0):
-        estimated = effects(samples, place, Grid(codes), options, runs[0].dataset_key)
+        seen = measured(named, [cell.parameters for cell in cells], asked)
     whole = [run for cell, run in zip(cells, named, strict=True) if cell.state == "done"]
-    best = next((row for row in comparing.best(whole, options) if row.score == score), None) if len(whole) > 1 else None
-    against, expenses = _expenses(named, asked.against)
-    estimates = [float(sample.estimate()[place]) for sample in samples]
-    own = samples[0].metric
+    options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
+    winners = comparing.best(whole, options) if len(whole) > 1 else []
+    best = next((row for row in winners if row.score == seen.score), None)
+    against, expenses = expenses_of(named, asked.against)
+    labels = [run.name for run in named]
     return Part(
         dataset=named[0].dataset,
-        score=score,
+        score=seen.score,
         level=asked.level,
-        digits=own.digits_of(score),
-        higher_is_better=own.higher_is_better,
-        n=samples[0].design.units,
-        unit=samples[0].design.label,
-        levels=levels,
-        effects=estimated,
+        digits=seen.metric.digits_of(seen.score),
+        higher_is_better=seen.metric.higher_is_better,
+        n=seen.design.units,
+        unit=seen.design.label,
+        levels=seen.levels,
+        effects=seen.effects,
         best=best,
-        cheapest=_cheapest(best, dict(zip([run.name for run in named], expenses, strict=True))),
+        cheapest=_cheapest(best, dict(zip(labels, expenses, strict=True))),
         against=against,
-        points=_points([run.name for run in named], estimates, expenses, own.higher_is_better),
+        points=points_of(labels, seen.estimates, expenses, seen.metric.higher_is_better),
         saved=_saved(named),
     )
 
@@ -217,7 +248,7 @@ def _levels(parameters: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], di
     return codes, levels
 
 
-def _expenses(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | None, list[float | None]]:
+def expenses_of(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | None, list[float | None]]:
     """(the measure, what an output of each run takes by it)."""
     for measure in (wanted,) if wanted is not None else MEASURES:
         values = [_expense(run, measure) for run in runs]
@@ -230,7 +261,7 @@ def _expenses(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | None
 
 
 def _expense(run: RunResult, measure: str) -> float | None:
-    took = run.manifest["generation"]
+    took: Mapping[str, Any] = run.manifest.get("generation") or {}
     outputs = (took.get("generated") or 0) + (took.get("cached") or 0)
     if measure == "latency":
         return None if took.get("latency_p50") is None else float(took["latency_p50"])
@@ -239,8 +270,8 @@ def _expense(run: RunResult, measure: str) -> float | None:
         return 1 / rate if rate else None
     total = took.get("cost")
     if measure == "tokens":
-        sides = [took.get("input_tokens"), took.get("output_tokens")]
-        total = None if None in sides else sum(sides)
+        given, made = took.get("input_tokens"), took.get("output_tokens")
+        total = None if given is None or made is None else given + made
     return float(total) / outputs if total is not None and outputs else None
 
 
@@ -255,7 +286,7 @@ def _cheapest(best: Best | None, expenses: Mapping[str, float | None]) -> str | 
     return cheapest if known[cheapest] < known[best.system] else None
 
 
-def _points(
+def points_of(
     labels: Sequence[str], scores: Sequence[float], expenses: Sequence[float | None], higher: bool
 ) -> tuple[Point, ...]:
     signed = [score if higher else -score for score in scores]
@@ -275,10 +306,9 @@ def _points(
 
 def _saved(runs: Sequence[RunResult]) -> Saved | None:
     """What cells of a race left out, at the rate of what they generated."""
-    from harness.stats.racing import ERROR
-
     raced = [run.manifest.get("raced") for run in runs]
-    if not any(raced):
+    error = next((float(own["error"]) for own in raced if own), None)
+    if error is None:
         return None
     outputs, of, seconds, cost = 0, 0, 0.0, 0.0
     known = {"seconds": True, "cost": True}
@@ -292,7 +322,7 @@ def _saved(runs: Sequence[RunResult]) -> Saved | None:
             known[measure] &= each is not None or not left
             seconds += left * (each or 0.0) if measure == "seconds" else 0.0
             cost += left * (each or 0.0) if measure == "cost" else 0.0
-    return Saved(outputs, of, seconds if known["seconds"] else None, cost if known["cost"] else None, ERROR)
+    return Saved(outputs, of, seconds if known["seconds"] else None, cost if known["cost"] else None, error)
 
 
 def document(swept: Swept) -> dict[str, Any]:

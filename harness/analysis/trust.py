@@ -39,6 +39,7 @@ METRICS = frozenset({
     "harness.metrics.command.CommandMetric",
     "harness.metrics.distinct.Distinct",
     "harness.metrics.diversity.Diversity",
+    "harness.metrics.imported.Imported",
     "harness.metrics.moverscore.MoverScore",
     "harness.metrics.nist.Nist",
     "harness.metrics.perplexity.Perplexity",

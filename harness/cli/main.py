@@ -28,6 +28,7 @@ EPILOG = """examples
   harness compare dev-sysA dev-sysB --baseline dev-sysA --json  runs by name, the newest of each
   harness gate dev-new --baseline dev-old --margin bleu=0.5     in CI: exit 0 not worse, 1 worse, 3 cannot tell
   harness table dev-sysA dev-sysB -o scores.tex                 a table for a paper, bold by tests; also .md, .csv
+  harness verify paper.tex table.md                             its numbers against their runs; exit 1: one is wrong
   harness power dev-sysA dev-sysB --score bleu --difference 0.5 how many examples it takes to tell them apart
   harness compare 'ours=runs/ours-seed*' 'base=runs/base-seed*' training seeds of two systems, as one run each
   harness variance 'ours=runs/ours-seed*'                       where the noise comes from, and what to buy against it
@@ -110,7 +111,9 @@ def _parser() -> argparse.ArgumentParser:
         best,
         cache,
         compare,
+        exporting,
         gate,
+        importing_logs,
         merge,
         meta,
         plot,
@@ -123,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         table,
         ui,
         variance,
+        verify,
     )
 
     parser = _Parser(
@@ -144,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
         compare,
         gate,
         table,
+        verify,
         plot,
         report,
         power,
@@ -151,6 +156,8 @@ def _parser() -> argparse.ArgumentParser:
         best,
         sweep,
         meta,
+        importing_logs,
+        exporting,
         cache,
         sync,
         ui,

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from pathlib import Path
 from traceback import format_exception
 from typing import Any, TextIO
 
@@ -78,6 +79,17 @@ def print_json(**fields: Any) -> None:
     import json
 
     print(json.dumps({"schema": 1, **fields}, indent=2))  # JSON escapes what is not ASCII
+
+
+def write_text(path: str | Path, text: str, mode: str = "w") -> None:
+    """What a command was asked to leave in a file."""
+    from harness.types import HarnessError
+
+    try:
+        with open(path, mode, encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise HarnessError(f"{path}: {error.strerror or error}; expected a file that can be written") from None
 
 
 def tell(text: str) -> None:

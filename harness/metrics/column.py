@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from harness.types import Array, Batch, HarnessError
 
 
 class Column(UserMetric):
-    plain = ("field", "name", "higher_is_better", "bounds")
+    plain: ClassVar[tuple[str, ...]] = ("field", "name", "higher_is_better", "bounds")
     at_once = False
     unscored = "have no number"
 

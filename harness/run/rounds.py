@@ -1,4 +1,4 @@
-"""A cell's part in a race: `race={share: 0.125, score: bleu}` answers the first eighth of the data in the race's order.
+"""A cell's part in a race: `race={share: 0.125, …}` answers the first eighth of the data in the race's order.
 
 That is the order of a seeded hash of ids, or of clusters, so that all cells answer the same examples, and each round
 those of the round before and more. A cell that has answered more than it is asked for keeps that.
@@ -36,6 +36,7 @@ def entered(
     chosen = [bool(first[known[name]]) for name in names]
     about = {
         "score": race.score,
+        "error": race.error,
         "share": share,
         "units": units,
         "of_units": len(known),
@@ -78,5 +79,7 @@ def of_round(result: RunResult, raced: Mapping[str, Any] | None) -> RunResult:
     if raced is None or not partial(raced):
         return result
     note = f"of the first {raced['examples']:,} of {raced['of']:,} examples, as far as the race went"
-    scores = {name: replace(score, note=score.note or note) for name, score in result.scores.items()}
+    scores = {
+        name: replace(score, note="; ".join(filter(None, (note, score.note)))) for name, score in result.scores.items()
+    }
     return replace(result, scores=scores)

@@ -69,7 +69,8 @@ STOPPED = {
 }  # fmt: skip
 CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(Each(TEXT, list))))}
 RACED = {
-    "score": TEXT, "share": NUMBER, "units": WHOLE, "of_units": WHOLE, "examples": WHOLE, "of": WHOLE, "data": TEXT,
+    "score": TEXT, "error": NUMBER, "share": NUMBER, "units": WHOLE, "of_units": WHOLE, "examples": WHOLE,
+    "of": WHOLE, "data": TEXT,
 }  # fmt: skip
 SCORE = {
     **dict.fromkeys(("estimate", "low", "high"), (*NUMBER, *NULL)),

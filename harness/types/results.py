@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from harness.types.curves import Curve
 from harness.types.lists import Lists, Rows
 from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name
 from harness.types.seams import Metric
+from harness.types.shown import Shape, Shown, comparisons_of, counted, runs_of, scores_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +156,7 @@ class Interaction:
     digits: int = DIGITS
 
 
-class Comparisons(list[Comparison]):
+class Comparisons(Shown, list[Comparison]):
     """The comparisons, and beside them those of the average over data sets."""
 
     macro: list[Comparison]
@@ -174,6 +175,17 @@ class Comparisons(list[Comparison]):
         self.macro = list(macro)
         self.interactions = list(interactions)
 
+    def shapes(self) -> Iterable[Shape]:
+        yield comparisons_of(self, counted(len(self), "comparison"))
+        if self.macro:
+            yield comparisons_of(self.macro, "averages over data sets")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each comparison and a column for each of its fields; then those of averages over data sets."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in (*self, *self.macro)], columns=[f.name for f in fields(Comparison)])
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
@@ -187,8 +199,8 @@ class Slice:
     scores: dict[str, Score]
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, repr=False)
+class RunResult(Shown):
     """A finished evaluation, in memory or read back from its folder."""
 
     name: str
@@ -220,6 +232,9 @@ class RunResult:
     """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
     have no statistics here; what would run."""
 
+    def shapes(self) -> Iterable[Shape]:
+        yield scores_of(self)
+
     @cached_property
     def table(self) -> pa.Table:
         """One row for each (example, repeat): id, repeat, source, references, output, error, metadata, one
@@ -245,8 +260,8 @@ class RunResult:
         return replace(self, load=lambda: table)
 
 
-@dataclass(frozen=True)
-class RunRecord:
+@dataclass(frozen=True, repr=False)
+class RunRecord(Shown):
     """A finished run as its folder tells it, without its examples and statistics: one line of a list of runs."""
 
     path: Path
@@ -281,6 +296,9 @@ class RunRecord:
         cell = self.manifest.get("cell")
         return str(cell["label"]) if cell else None
 
+    def shapes(self) -> Iterable[Shape]:
+        yield scores_of(self)
+
     @cached_property
     def scores(self) -> dict[str, Score]:
         return {name: Score(name=name, **value) for name, value in self.values.items()}
@@ -295,7 +313,7 @@ class RunRecord:
         return {**row, "folder": str(self.path)}
 
 
-class RunRecords(list[RunRecord]):
+class RunRecords(Shown, list[RunRecord]):
     """Finished runs, and beside them the run folders that cannot be listed."""
 
     unfinished: dict[Path, str]
@@ -310,6 +328,22 @@ class RunRecords(list[RunRecord]):
         self.unfinished = dict(unfinished or {})
         self.others = others
 
+    def shapes(self) -> Iterable[Shape]:
+        yield runs_of(self, counted(len(self), "run"))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each run, as `RunRecord.row` has it."""
+        import pandas as pd
+
+        return pd.DataFrame([run.row() for run in self])
+
+
+class RunResults(Shown, list[RunResult]):
+    """Several runs, in memory or read back."""
+
+    def shapes(self) -> Iterable[Shape]:
+        yield runs_of(self, counted(len(self), "run"))
+
 
 @dataclass(frozen=True)
 class Group:
@@ -323,8 +357,8 @@ class Group:
     """The one of them that the others are measured against, where that was asked for."""
 
 
-@dataclass(frozen=True)
-class Study:
+@dataclass(frozen=True, repr=False)
+class Study(Shown):
     """Runs side by side with the tests between them: what tables, figures and reports are views of."""
 
     groups: tuple[Group, ...]
@@ -346,6 +380,11 @@ class Study:
     """By score the same of systems, from the averages over data sets."""
     curves: Sequence[Curve] = ()
     """By data set, training run and score what the steps of checkpoints say, where there are several."""
+
+    def shapes(self) -> Iterable[Shape]:
+        for group in self.groups:
+            yield runs_of(group.runs, f"{counted(len(group.runs), 'run')} on {group.dataset}", self.labels)
+        yield from (self.against or self.comparisons).shapes()
 
     @property
     def runs(self) -> list[RunResult]:

@@ -270,7 +270,7 @@ def hostile() -> list[Figure]:
 
 def test_hostile_names_are_data_never_fields_or_addresses(hostile: list[Figure]) -> None:
     kinds = {figure.name.partition("-")[0] for figure in hostile}
-    assert kinds == {"forest", "matrix", "differences", "sweep", "buckets", "curve"}
+    assert kinds == {"forest", "matrix", "differences", "sweep", "parameters", "buckets", "curve"}
     for figure in hostile:
         assert "/" not in figure.name and "<" not in figure.name
         spec = figure.chart.to_dict()

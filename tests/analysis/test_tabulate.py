@@ -90,7 +90,10 @@ def test_one_run_is_a_table_too(two: list[RunResult]) -> None:
         ({"format": "html"}, "format=html; expected one of markdown, latex, csv"),
         ({"interval": "error"}, "interval=error; expected one of bounds, plus-minus, none"),
         ({"digits": -1}, "digits=-1; expected 0 to 12"),
-        ({"caption": "x"}, "a caption or a label for format=markdown; expected them with format=latex only"),
+        (
+            {"caption": "x"},
+            "a caption, a label or a wide table for format=markdown; expected them with format=latex only",
+        ),
         ({"scores": ["blue"]}, "no run has the score 'blue' (did you mean 'bleu'?); expected one of bleu, bleu.p1"),
         ({"correction": "some"}, "correction=some; expected one of"),
     ],
@@ -129,7 +132,7 @@ def test_the_command(stored: Callable[..., Called]) -> None:
     assert "\\caption{Mine.}\n\\label{tab:mine}" in done.out and "\\begin{tabular}{lr}" in done.out
 
     done = stored("table", "dev-bad", "--label", "x")
-    assert done.code == 2 and "--caption and --label: expected them with --format latex" in done.err
+    assert done.code == 2 and "--caption, --label and --wide: expected them with --format latex" in done.err
     done = stored("table", "dev-bad", "-o", "no/such/folder.md", "--resamples", "200")
     assert done.code == 1 and done.err.strip().endswith("expected a file that can be written")
     done = stored("table", "dev-bad", "nowhere")

@@ -107,7 +107,7 @@ def test_the_command(tmp_path: Path, cli: Callable[..., Called], monkeypatch: py
     for data in ("dev", "test"):
         rows = [{"id": f"{data}{i}", "source": "s", "references": ["yes"]} for i in range(40)]
         write_jsonl(tmp_path / f"{data}.jsonl", rows)
-        for step, quality in QUALITY.items():
+        for step, quality in ((100, 0.1), (400, 0.9)):
             right = np.random.default_rng([step, len(data)]).random(40) < quality
             outputs = [
                 {"id": row["id"], "output": "yes" if each else "no"} for row, each in zip(rows, right, strict=True)
@@ -118,11 +118,11 @@ def test_the_command(tmp_path: Path, cli: Callable[..., Called], monkeypatch: py
                 f"system.path={data}-{step}.jsonl", f"system.name=step-{step}", "tracking=none", "stats.resamples=100",
             )  # fmt: skip
             assert made.code == 0, made.err
-    names = {data: [f"{data}-step-{step}" for step in QUALITY] for data in ("dev", "test")}
+    names = {data: [f"{data}-step-{step}" for step in (100, 400)] for data in ("dev", "test")}
     fast = ("--resamples", "200", "--no-progress")
     called = cli("best", "--on", *names["dev"], "--report", *names["test"], *fast)
     assert called.code == 0, called.err
-    assert "chosen on dev (of 4 runs, n = 40), reported on test (n = 40)" in called.out
+    assert "chosen on dev (of 2 runs, n = 40), reported on test (n = 40)" in called.out
     assert "had no say in the choice: its scores and intervals need no correction" in called.out.replace("\n", " ")
     document = json.loads(cli("best", "--on", *names["dev"], "--report", *names["test"], *fast, "--json").out)
     (row,) = document["rows"]

@@ -62,6 +62,12 @@ def test_a_dry_run_names_cells(cli: Callable[..., Any]) -> None:
     assert [line.split()[1] for line in shown.splitlines()[1:4]] == ["sentences=3", "sentences=1", "sentences=2"]
 
 
+def test_a_parameter_that_changes_nothing(cli: Callable[..., Any]) -> None:
+    called = cli(*SWEEP[:-1], "cache=auto,none")
+    assert called.code == 0
+    assert "the cells cache=auto and cache=none have the same key, and are one run" in called.err
+
+
 def test_what_cannot_be_told_by_a_sweep() -> None:
     def run(group: str | None, label: str, number: int = 0) -> Any:
         cell = {"label": label, "number": number}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.analysis.figures.by_example import bucket_figures, difference_figures
+from harness.analysis.figures.by_parameter import front_figures, parameter_figures
 from harness.analysis.figures.by_score import effect_figures, forest_figures, matrix_figures
 from harness.analysis.figures.by_setting import curve_figures, has_curve, is_sweep, sweep_figures
 from harness.analysis.figures.view import View
@@ -30,6 +31,8 @@ KINDS = {
     "differences": "two or more runs on the same data, with a score of single examples",
     "curve": "two checkpoints or more of a training run (system=checkpoints, or system.step and system.series)",
     "sweep": "two or more runs on the same data whose configs differ in a parameter of the system or postprocess",
+    "parameters": "three or more cells of a sweep, or runs whose configs differ in a parameter",
+    "front": "three or more runs whose systems say what an output costs, or takes",
     "buckets": "a run with scores",
 }
 """The figures by name, with what each one needs."""
@@ -72,7 +75,7 @@ def _sensible(view: View) -> list[str]:
     if has_curve(view):
         return ["curve", *effects, *(["matrix"] if count <= CHECKPOINTS else [])]
     pairs = [*effects, "matrix", "differences"] if count > 1 else []
-    return ["forest", *pairs, *(["sweep"] if is_sweep(view) else []), "buckets"]
+    return ["forest", *pairs, *(["sweep", "parameters", "front"] if is_sweep(view) else []), "buckets"]
 
 
 def _of_kind(kind: str, view: View, fields: Sequence[str], progress: Progress) -> Iterator[Figure]:
@@ -81,6 +84,7 @@ def _of_kind(kind: str, view: View, fields: Sequence[str], progress: Progress) -
     makers = {
         "forest": forest_figures, "effects": effect_figures, "matrix": matrix_figures,
         "differences": difference_figures, "curve": curve_figures, "sweep": sweep_figures,
+        "parameters": parameter_figures, "front": front_figures,
     }  # fmt: skip
     return makers[kind](view)
 

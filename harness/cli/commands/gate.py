@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from harness.cli.arguments import (
@@ -17,7 +16,7 @@ from harness.cli.arguments import (
     trust_of,
     trusting,
 )
-from harness.cli.output import print_json, show_warnings
+from harness.cli.output import print_json, show_warnings, write_text
 from harness.inputs.choices import CORRECTION, CORRECTIONS
 
 
@@ -66,9 +65,9 @@ def call(options: Any) -> None:
     trust = trust_of(options)
     gated = gating.gate(options.runs, options.baseline, policy, comparison_options(options), progress(options), trust)
     if options.junit:
-        _write(options.junit, '<?xml version="1.0" encoding="utf-8"?>\n' + junit.written(gated, "harness gate"), "w")
+        write_text(options.junit, '<?xml version="1.0" encoding="utf-8"?>\n' + junit.written(gated, "harness gate"))
     if options.markdown:
-        _write(options.markdown, gate_answers.written(gated, options.runs, options.baseline), "a")
+        write_text(options.markdown, gate_answers.written(gated, options.runs, options.baseline), "a")
     if options.json:
         print_json(
             verdict=gated.verdict,
@@ -81,13 +80,3 @@ def call(options: Any) -> None:
     else:
         gate_answers.print_gate(gated)
     sys.exit(gated.code)
-
-
-def _write(path: str, text: str, mode: str) -> None:
-    from harness.types import HarnessError
-
-    try:
-        with Path(path).open(mode, encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise HarnessError(f"{path}: {error.strerror or error}; expected a file that can be written") from None

@@ -7,7 +7,7 @@ from typing import Any
 from harness.cli.arguments import RUN, comparison_options, grouping, loaded, progress, resampling, testing, trusting
 from harness.cli.output import show_warnings
 
-FIGURES = ("forest", "effects", "matrix", "differences", "curve", "sweep", "buckets")
+FIGURES = ("forest", "effects", "matrix", "differences", "curve", "sweep", "parameters", "front", "buckets")
 FORMATS = ("pdf", "png", "svg", "json", "html")
 
 

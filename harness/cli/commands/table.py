@@ -16,7 +16,7 @@ from harness.cli.arguments import (
     testing,
     trusting,
 )
-from harness.cli.output import show_warnings
+from harness.cli.output import show_warnings, write_text
 from harness.inputs.visible import visible
 
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
@@ -37,7 +37,25 @@ def add(commands: Any) -> None:
     table.add_argument(
         "--interval", choices=("bounds", "plus-minus", "none"), default="bounds", help="(default: %(default)s)"
     )
-    table.add_argument("--digits", type=int, metavar="N", help="after the decimal point (default: as each metric says)")
+    table.add_argument(
+        "--digits",
+        type=_digits,
+        metavar="N",
+        help="after the decimal point; auto: by the width of the intervals (default: as each metric says)",
+    )
+    table.add_argument("--sort", metavar="SCORE", help="rows by this score, the best first (default: as given)")
+    table.add_argument(
+        "--name",
+        metavar="RUN=NAME",
+        action="append",
+        default=[],
+        help="what a run or system is called in the table; may be repeated",
+    )
+    table.add_argument(
+        "--note", choices=("full", "short", "none"), default="full", help="below the table (default: %(default)s)"
+    )
+    table.add_argument("--wide", action="store_true", help="LaTeX: over both columns of a page (table*)")
+    table.add_argument("--macros", metavar="FILE", help="also write the scores as LaTeX macros, for prose")
     table.add_argument("--caption", metavar="LATEX", help="of the LaTeX table")
     table.add_argument("--label", metavar="KEY", help="of the LaTeX table (default: tab:scores)")
     table.add_argument("-o", "--output", metavar="FILE", help="write it there, not to standard output")
@@ -52,20 +70,28 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from pathlib import Path
 
-    from harness.analysis.tabulate import Layout, table
-    from harness.types import HarnessError
+    from harness.analysis.tabulate import Layout, tabulated
 
     file = Path(options.output) if options.output else None
     form = options.format or SUFFIXES.get(file.suffix if file else "", "markdown")
-    if form != "latex" and (options.caption is not None or options.label is not None):
-        options.parser.error("--caption and --label: expected them with --format latex")
+    if form != "latex" and (options.caption is not None or options.label is not None or options.wide):
+        options.parser.error("--caption, --label and --wide: expected them with --format latex")
+    if unnamed := [text for text in options.name if "=" not in text]:
+        options.parser.error(f"--name {unnamed[0]}: expected RUN=NAME")
     show_warnings()
-    layout = Layout(form, options.interval, options.digits, options.caption, options.label)
-    text = table(*loaded(options), layout, comparison_options(options), progress(options))
+    names = tuple((text.rpartition("=")[0], text.rpartition("=")[2]) for text in options.name)
+    layout = Layout(
+        form, options.interval, options.digits, options.caption, options.label, options.wide, options.note,
+        options.sort, names,
+    )  # fmt: skip
+    made = tabulated(*loaded(options), layout, comparison_options(options), progress(options))
+    if options.macros:
+        write_text(options.macros, made.macros())
     if file is None:
-        sys.stdout.write(visible(text))
-        return
-    try:
-        file.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise HarnessError(f"{file}: {error.strerror or error}; expected a file that can be written") from None
+        sys.stdout.write(visible(made.text()))
+    else:
+        write_text(file, made.text())
+
+
+def _digits(text: str) -> int | str:
+    return text if text == "auto" else int(text)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.catalog import json_of, newest_comparable, side_by_side
+from harness.analysis.cell_names import dropped
 from harness.cli.output import print_json
 from harness.types import Curve, RunRecord
 
@@ -41,6 +42,9 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
     from harness.report.terminal.hints import print_next
     from harness.store.places import RUNS
 
+    if any(run.manifest.get("raced") for run in runs):
+        _print_race(runs)
+    runs = [run for run in runs if not dropped(run)]
     together = side_by_side(runs)
     keys = [run.dataset_key for run in together]
     comparable = [run.path for run in together if keys.count(run.dataset_key) > 1]
@@ -49,3 +53,13 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
         comparable = [other, runs[0].path] if other else []
     pages = any(run.mlflow and not run.mlflow.get("uri", "").startswith("http") for run in runs)
     print_next([run.path for run in together], comparable, pages)
+
+
+def _print_race(runs: Sequence[RunRecord]) -> None:
+    """What a race came to."""
+    from harness.analysis.swept import Asked, sweep
+    from harness.report.terminal.sweep_table import print_sweep
+
+    config = runs[0].config
+    asked = Asked(level=config["stats"]["level"], seed=config["stats"]["seed"])
+    print_sweep(sweep([str(runs[0].path)], asked))

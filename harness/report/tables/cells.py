@@ -6,9 +6,10 @@ study cannot tell apart from it. How a table is written is for markdown.py, late
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.report.numbers import digits_of
 from harness.types import Group, RunResult, Score, Study
@@ -64,8 +65,11 @@ class Table:
         return any(column.arrow == "↓" for column in self.columns)
 
 
-def lay_out(study: Study, scores: Sequence[str] | None, interval: str, digits: int | None) -> Table:
-    """The table of these scores, or of all headline scores."""
+def lay_out(
+    study: Study, scores: Sequence[str] | None, interval: str, digits: int | str | None, sort: str | None = None
+) -> Table:
+    """The table of these scores, or of all headline scores. `digits`: `auto`, so many that half of an interval's width
+    has two that count; `sort`: the score by which rows of a data set are ordered, the best first."""
     known = {name: score for run in reversed(study.runs) for name, score in run.scores.items()}
     order = dict.fromkeys(name for run in study.runs for name in run.scores)
     chosen = scores if scores is not None else [name for name in order if known[name].headline]
@@ -73,12 +77,33 @@ def lay_out(study: Study, scores: Sequence[str] | None, interval: str, digits: i
         Column(
             name,
             plain(known[name].title),
-            digits_of(study.runs, name) if digits is None else digits,
+            _digits(study, name, digits),
             "" if not known[name].headline else "↑" if known[name].higher_is_better else "↓",
         )
         for name in dict.fromkeys(chosen)
     )
-    return Table(columns, tuple(_section(study, group, columns) for group in study.groups), interval)
+    sections = tuple(_section(study, group, columns) for group in study.groups)
+    return Table(columns, sections if sort is None else tuple(_sorted(section, sort) for section in sections), interval)
+
+
+def _digits(study: Study, name: str, digits: int | str | None) -> int:
+    if isinstance(digits, int):
+        return digits
+    halves = [half_width(run.scores[name]) for run in study.runs if name in run.scores]
+    known = sorted(half for half in halves if half)
+    if digits is None or not known:
+        return digits_of(study.runs, name)
+    return min(12, max(0, 1 - math.floor(math.log10(known[len(known) // 2]))))
+
+
+def _sorted(section: Section, score: str) -> Section:
+    def place(row: Row) -> tuple[bool, float]:
+        own = row.run.scores.get(score)
+        if own is None or own.estimate is None:
+            return True, 0.0
+        return False, -own.estimate if own.higher_is_better else own.estimate
+
+    return replace(section, rows=tuple(sorted(section.rows, key=place)))
 
 
 def number(value: float, digits: int) -> str:

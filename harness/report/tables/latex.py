@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.report.tables.cells import Cell, Column, Section, Table, half_width, number
 from harness.report.tables.notes import BETTER, MISSING, WORSE
@@ -43,21 +44,31 @@ FALLBACK = (
 )
 
 
+@dataclass(frozen=True)
+class Float:
+    """The environment around the table."""
+
+    caption: str | None = None
+    """LaTeX as it stands."""
+    label: str | None = None
+    wide: bool = False
+    """Over both columns of a page."""
+
+
 def written(
     table: Table,
     notes: Sequence[str],
     signatures: Sequence[tuple[str, str]],
     traces: Sequence[str],
-    caption: str | None = None,
-    label: str | None = None,
+    float_: Float,
 ) -> str:
-    """`caption` is LaTeX as it stands."""
+    star = "*" if float_.wide else ""
     body = [
-        r"\begin{table}[t]",
+        rf"\begin{{table{star}}}[t]",
         r"\centering",
         r"\setlength{\belowcaptionskip}{\smallskipamount}",
-        rf"\caption{{{_caption(table) if caption is None else caption}}}",
-        rf"\label{{{label or 'tab:scores'}}}",
+        rf"\caption{{{_caption(table) if float_.caption is None else float_.caption}}}",
+        rf"\label{{{float_.label or 'tab:scores'}}}",
         r"\small",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
@@ -65,10 +76,12 @@ def written(
     ]
     for section in table.sections:
         body += [r"\midrule", *_section(section, table)]
-    body += [r"\bottomrule", r"\end{tabular}", "", r"\medskip", r"\begin{minipage}{\linewidth}"]
-    body += [r"\footnotesize\raggedright", *map(escaped, notes)]
-    body += [f"{escaped(columns)}: {code(signature)}." for columns, signature in signatures]
-    body += [r"\end{minipage}", r"\end{table}"]
+    body += [r"\bottomrule", r"\end{tabular}"]
+    if notes or signatures:
+        body += ["", r"\medskip", r"\begin{minipage}{\linewidth}", r"\footnotesize\raggedright", *map(escaped, notes)]
+        body += [f"{escaped(columns)}: {code(signature)}." for columns, signature in signatures]
+        body += [r"\end{minipage}"]
+    body += [rf"\end{{table{star}}}"]
     head = [r"% Needs \usepackage{booktabs} and LaTeX of 2020 or later.", *(f"% {trace}" for trace in traces)]
     fallback = [FALLBACK] if any(r"\harnesschar{" in line for line in body) else []
     return "\n".join([*head, *fallback, *body]) + "\n"

@@ -28,7 +28,7 @@ def written(table: Table, notes: Sequence[str], signatures: Sequence[tuple[str, 
     widths = [max(3, *(len(row[i]) for row in (head, *rows))) for i in range(len(head))]
     rule = ["-" * width if i < texts else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lines = [_line(row, widths, texts) for row in (head, rule, *rows)]
-    lines += ["", " ".join(map(escaped, notes)), ""]
+    lines += ["", " ".join(map(escaped, notes)), ""] if notes else []
     lines += [f"- {escaped(columns)}: {code(signature)}" for columns, signature in signatures]
     lines += ["", "<!--", *(trace.replace("-->", "--&gt;").replace("--!>", "--!&gt;") for trace in traces), "-->"]
     return "\n".join(lines) + "\n"

@@ -38,7 +38,7 @@ def print_reported(rows: Sequence[Any]) -> None:
         out.print()
     out.print(
         "The data that is reported had no say in the choice: its scores and intervals need no correction. Those on the "
-        "data that was chosen on do (harness best RUN…).",
+        "data that was chosen on do: harness best with its runs alone has them.",
         style="dim",
     )
 

@@ -163,6 +163,7 @@ def print_summary(
 
     `labels` says what runs on one data set are called, their systems by default."""
     out = console()
+    runs = [run for run in runs if not _dropped(run)]
     keys = {run.dataset_key: run.dataset for run in runs}
     for key, dataset in keys.items():
         on_it = [run for run in runs if run.dataset_key == key]
@@ -187,6 +188,12 @@ def print_summary(
                 tall.add_row(f"  {name}", *pair)
         show(out, wide, long, tall, last=tall)
         out.print()
+
+
+def _dropped(run: RunResult | RunRecord) -> bool:
+    """Whether a race ended it before it had answered all examples: it is shown beside what the race came to."""
+    raced = run.manifest.get("raced") if run.manifest else None
+    return raced is not None and raced["units"] < raced["of_units"]
 
 
 def _cells(run: RunResult | RunRecord, name: str, digits: int) -> tuple[str, str]:

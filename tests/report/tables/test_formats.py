@@ -50,7 +50,7 @@ def markdown(studied: Study, interval: str = "bounds") -> str:
 def latex(studied: Study, interval: str = "bounds", caption: str | None = None) -> str:
     table = lay_out(studied, None, interval, None)
     note = notes.sentences(studied, table), notes.signatures(table), notes.traces(table)
-    return latex_table.written(table, *note, caption)
+    return latex_table.written(table, *note, latex_table.Float(caption))
 
 
 def parsed(text: str) -> tuple[list[list[str]], list[str], list[str]]:

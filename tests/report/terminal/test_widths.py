@@ -19,8 +19,9 @@ from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.costs import print_cache, print_dry_run
 from harness.report.terminal.hints import print_next
 from harness.report.terminal.layout import Columns
-from harness.report.terminal.learning_curve import print_curve
+from harness.report.terminal.learning_curve import print_answers, print_curve
 from harness.report.terminal.powers import print_powers
+from harness.report.terminal.reported import print_reported
 from harness.report.terminal.run_list import print_runs
 from harness.report.terminal.summary import print_run, print_summary
 from harness.stats.options import ComparisonOptions
@@ -52,6 +53,9 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Print]:
     series = [
         replace(run, manifest={"system": {"step": 1000 * i, "series": "out"}}) for i, run in enumerate(made.values(), 1)
     ]
+    curves = harness.curve(series, resamples=200)
+    held_out = [replace(run, dataset="test", dataset_key="test", name=f"test-{run.name}") for run in series]
+    reported = harness.report_best(series, held_out, resamples=200)
     for name in ("dev-a", "dev-b"):
         write_run(folder / "runs" / f"{name}-1f2e3d4c", name, failed=2, dataset="dev", scores={
             "bleu": (31.25, 28.5, 33.75), "ter": (104.5, 98.25, 110.75), "rouge1": (0.4125, 0.3875, 0.4375),
@@ -61,7 +65,7 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Print]:
         for run in harness.runs(below=folder / "runs")
     )
     dry = {
-        "name": "dev-a", "examples": 12_000, "outputs": 24_000, "journal": 7, "cached": 11, "generate": 23_982,
+        "name": "dev-a", "cell": None, "examples": 12_000, "outputs": 24_000, "journal": 7, "cached": 11, "generate": 23_982,
         "input_tokens": 9_876_543, "output_tokens": None, "seconds": 3_725.0, "cost": 12.5,
     }  # fmt: skip
     usage = SimpleNamespace(entries=12_345, size=67_890_000, oldest=1_700_000_000)
@@ -73,6 +77,9 @@ def prints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Print]:
         "powers": lambda: print_powers(powers, 0.8),
         "best": lambda: print_best(best),
         "curve": lambda: print_curve(series),
+        "curve with a band": lambda: print_curve(series, curves),
+        "answers": lambda: print_answers(curves),
+        "reported": lambda: print_reported(reported),
         "dry run": lambda: print_dry_run([dry, {**dry, "name": "dev-b", "cost": 0.25}]),
         "cache": lambda: print_cache("runs/.cache", usage, {"lead": usage}, usage),
         "runs": lambda: print_runs(listed, ["bleu", "ter", "rouge1"], [], "runs"),
@@ -97,7 +104,8 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 EVERY = (
-    "run", "failed", "summary", "comparisons", "powers", "best", "curve", "dry run", "cache", "runs",
+    "run", "failed", "summary", "comparisons", "powers", "best", "curve", "curve with a band", "answers", "reported",
+    "dry run", "cache", "runs",
 )  # fmt: skip
 
 
@@ -125,7 +133,9 @@ def _numbers(text: str) -> set[str]:
 
 def _axis(what: str, number: str, piped: str) -> bool:
     """The ends of a learning curve's axis, which is not drawn where there is no room for it."""
-    return what == "curve" and re.search(rf"{re.escape(number)} to |to {re.escape(number)}\n", piped) is not None
+    return (
+        what.startswith("curve") and re.search(rf"{re.escape(number)} to |to {re.escape(number)}\n", piped) is not None
+    )
 
 
 def test_a_narrow_table_is_not_the_wide_one(

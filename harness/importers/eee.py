@@ -1,0 +1,297 @@
+"""Every Eval Ever (EEE): a record of an evaluation, `UUID.json`, with its samples beside it, `UUID_samples.jsonl`.
+https://evalevalai.com/projects/every-eval-ever
+
+| there | here |
+| --- | --- |
+| `evaluation_name` of a sample | data set |
+| `model_info.id` | system |
+| `sample_id` | id |
+| `input.raw`, `input.reference` | source, references |
+| the first of `output.raw`; of a conversation the last answer; `error` | output |
+| `evaluation.score` of each `evaluation_result_id` | score, named by its `metric_name`, `metric_id` or the id |
+| `lower_is_better` | lower is better |
+| texts, numbers and flags of `metadata` | fields, which do not count as data: they may say something of the output |
+
+`harness export RUN --format eee` writes the same, a row for each example and headline score, with the interval of each
+score as its uncertainty. An EEE record without samples has nothing that could be resampled, and is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.importers.log import Log, Origin, Sample, named, number, plain
+from harness.importers.stored import StoredRun, stamp
+from harness.inputs import files
+from harness.types import HarnessError
+
+NAME = "eee"
+VERSION = "0.3.0"
+KNOWN = (0, 3)
+"""The newest version of the schema."""
+EXPECTED = "a record of Every Eval Ever"
+EXAMPLE, REPEAT = "harness_example", "harness_repeat"
+"""Fields in which an exported run says which output of which example a sample is."""
+Samples = dict[str, tuple[str, dict[str, Any], dict[str, float | None]]]
+"""By id: (where it is, its first row, its scores)."""
+NEEDED = ("evaluation_id", "model_info", "evaluation_results", "schema_version")
+
+
+def refusal(path: Path) -> str | None:
+    """Why a path is none of this format; None: it is."""
+    if path.is_dir():
+        return None if _files(path) else "no UUID_samples.jsonl with a UUID.json beside it, in it"
+    if path.suffix != ".json":
+        return "its name does not end with .json"
+    return None if _is_record(path) else "it has no schema_version and evaluation_results"
+
+
+def _is_record(path: Path) -> bool:
+    content = path.read_bytes()
+    return b'"schema_version"' in content and b'"evaluation_results"' in content
+
+
+def _files(folder: Path) -> list[Path]:
+    records = (path.with_name(path.name.replace("_samples.jsonl", ".json")) for path in folder.rglob("*_samples.jsonl"))
+    return sorted(path for path in records if path.exists() and _is_record(path))
+
+
+def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:
+    """A log for each evaluation of each record; `wanted`: the scores to import, all by default."""
+    for file in _files(path) if path.is_dir() else [path]:
+        yield from _logs(file, wanted)
+
+
+def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
+    record = files.read_json(file, EXPECTED)
+    _check(file, record)
+    samples = file.with_name(f"{file.stem}_samples.jsonl")
+    if not samples.exists():
+        raise HarnessError(
+            f"{file} has no {samples.name} beside it; expected a record with its samples: a score alone has no "
+            "interval and no test"
+        )
+    _check_whole(samples, record.get("detailed_evaluation_results") or {})
+    names = {result.get("evaluation_result_id"): result for result in record["evaluation_results"]}
+    rows: dict[str, Samples] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for place, row in files.read_rows(samples, EXPECTED):
+        for needed in ("sample_id", "input", "evaluation", "evaluation_name"):
+            if needed not in row:
+                raise files.missing_field(place, needed, row, f" ({EXPECTED})")
+        score = _score_name(row.get("evaluation_result_id"), names)
+        dataset, id_ = str(row["evaluation_name"]), str(row["sample_id"])
+        if (dataset, id_, score) in seen:
+            raise HarnessError(f"{place} has the sample {id_!r} a second time; expected each once")
+        seen.add((dataset, id_, score))
+        _, _, scores = rows.setdefault(dataset, {}).setdefault(id_, (place, row, {}))
+        if row.get("error") is None and (wanted is None or score in wanted):
+            scores[score] = number((row["evaluation"] or {}).get("score"), place, score)
+    if not rows:
+        raise HarnessError(f"{samples} is empty; expected the samples of {file.name}")
+    return [_log(file, record, dataset, of_dataset) for dataset, of_dataset in rows.items()]
+
+
+def _check(file: Path, record: Any) -> None:
+    if not isinstance(record, dict) or any(name not in record for name in NEEDED):
+        raise HarnessError(f"{file} lacks one of {', '.join(NEEDED)}; expected {EXPECTED}")
+    version = str(record["schema_version"])
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) > KNOWN:
+        raise HarnessError(f"{file} is of the schema {version}; expected one up to {VERSION}, which is known")
+
+
+def _check_whole(samples: Path, described: Mapping[str, Any]) -> None:
+    """The file that the record was written with."""
+    checksum, algorithm = described.get("checksum"), described.get("hash_algorithm")
+    if checksum and algorithm in ("sha256", "md5"):
+        with open(samples, "rb") as handle:
+            there = hashlib.file_digest(handle, algorithm).hexdigest()
+        if there != checksum:
+            raise HarnessError(
+                f"{samples} has the {algorithm} {there[:12]}…; expected {checksum[:12]}…, as its record says: the file "
+                "is not whole, or was changed"
+            )
+
+
+def _score_name(result: Any, names: Mapping[Any, Mapping[str, Any]]) -> str:
+    about = names.get(result) or (next(iter(names.values())) if len(names) == 1 else {})
+    config = about.get("metric_config") or {}
+    return named(str(config.get("metric_name") or config.get("metric_id") or result or "score"))
+
+
+def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> Log:
+    model = str(record["model_info"].get("id") or record["model_info"].get("name") or "model")
+    lower = [
+        _score_name(result.get("evaluation_result_id"), {result.get("evaluation_result_id"): result})
+        for result in record["evaluation_results"]
+        if (result.get("metric_config") or {}).get("lower_is_better") is True
+    ]
+    library = record.get("eval_library") or {}
+    result = Log(
+        Origin(
+            NAME,
+            str(file),
+            dataset=named(dataset),
+            system=model.rpartition("/")[2] or model,
+            version=str(library.get("version") or "") or None,
+            model=model,
+            of_data=False,
+            library=str(library.get("name") or "") or None,
+            lower_is_better=frozenset(lower),
+        )
+    )
+    for id_, (place, row, scores) in rows.items():
+        asked, fields = row["input"] or {}, plain(row.get("metadata") or {})
+        references = asked.get("reference") or []
+        result.add(
+            Sample(
+                fields.pop(EXAMPLE, id_),
+                asked.get("raw"),
+                [references] if isinstance(references, str) else [str(text) for text in references],
+                _output(row) if row.get("error") is None else None,
+                scores,
+                fields,
+                None if row.get("error") is None else str(row["error"]),
+                int(fields.pop(REPEAT, 0)) + 1,
+                _info(row),
+            ),
+            place,
+        )
+    return result
+
+
+def _output(row: Mapping[str, Any]) -> str | None:
+    if row.get("output") is not None:
+        raw = row["output"].get("raw")
+        return str(raw[0]) if isinstance(raw, list) and raw else raw if isinstance(raw, str) else ""
+    answers = [message for message in row.get("messages") or () if message.get("role") == "assistant"]
+    return str(answers[-1].get("content") or "") if answers else None
+
+
+def _info(row: Mapping[str, Any]) -> dict[str, Any]:
+    usage, performance = row.get("token_usage") or {}, row.get("performance") or {}
+    info = {name: usage[name] for name in ("input_tokens", "output_tokens") if usage.get(name) is not None}
+    latency = performance.get("latency_ms")
+    return info if latency is None else {**info, "seconds": latency / 1000}
+
+
+# ---------------------------------------------------------------- export
+
+
+def export(run: StoredRun, folder: Path) -> list[Path]:
+    """Writes a run below a folder as EEE has them: data/DATASET/DEVELOPER/MODEL/UUID.json and the samples."""
+    unique = uuid.UUID(bytes=hashlib.sha256(f"{run.key} {NAME} {VERSION}".encode()).digest()[:16], version=4)
+    model = run.model if "/" in run.model else f"unknown/{run.model}"
+    developer, name = _split(model)
+    place = Path("data", named(run.dataset), developer, name)
+    evaluation = f"{run.dataset}/{model}/{stamp(run.ended)}"
+    scores = run.headline
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(run, model, evaluation, scores)]
+    content = "".join(lines).encode()
+    sidecar = place / f"{unique}_samples.jsonl"
+    record = {
+        "schema_version": VERSION,
+        "evaluation_id": evaluation,
+        "evaluation_timestamp": run.ended,
+        "retrieved_timestamp": stamp(run.ended),
+        "source_metadata": {
+            "source_name": "harness",
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {"name": "harness", "version": run.version},
+        "model_info": {
+            "name": run.system,
+            "id": model,
+            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+        },
+        "evaluation_results": [_result(run, score) for score in scores],
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": sidecar.as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": hashlib.sha256(content).hexdigest(),
+            "total_rows": len(lines),
+        },
+    }
+    record_content = json.dumps(record, indent=2, ensure_ascii=False).encode()
+    return run.write(folder, {sidecar: content, place / f"{unique}.json": record_content})
+
+
+def _split(model: str) -> tuple[str, str]:
+    developer, _, name = model.rpartition("/")
+    return named(developer), re.sub(r"[^\w.+-]+", "_", name) or "model"
+
+
+def _result(run: StoredRun, name: str) -> dict[str, Any]:
+    score = run.scores[name]
+    interval = {
+        "lower": score["low"],
+        "upper": score["high"],
+        "confidence_level": score["level"],
+        "method": score["method"],
+    }
+    known = score["low"] is not None and score["high"] is not None
+    uncertainty = {"num_samples": run.examples, **({"confidence_interval": interval} if known else {})}
+    return {
+        "evaluation_result_id": f"{run.dataset}/{name}",
+        "evaluation_name": run.dataset,
+        "source_data": {
+            "dataset_name": run.dataset,
+            "source_type": "other",
+            "additional_details": {"key": run.dataset_key},
+        },
+        "metric_config": {
+            "metric_id": name,
+            "metric_name": name,
+            "lower_is_better": not score["higher_is_better"],
+            "additional_details": {"signature": score["signature"]},
+        },
+        "score_details": {"score": score["estimate"], "uncertainty": uncertainty},
+    }  # fmt: skip
+
+
+def _rows(run: StoredRun, model: str, evaluation: str, scores: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One for each example and headline score; several outputs of an example are samples ID#1, ID#2, …"""
+    fields = run.fields()
+    for row in run.rows():
+        metadata = {name: str(row[name]) for name in fields if row[name] is not None}
+        if run.repeats > 1:
+            metadata |= {EXAMPLE: row["id"], REPEAT: str(row["repeat"])}
+        sample = row["id"] if run.repeats == 1 else f"{row['id']}#{row['repeat'] + 1}"
+        asked = {"raw": row["source"] or "", "reference": list(row["references"])}
+        hashed = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        for name in scores:
+            value = row[name]
+            failed = row["error"] or (f"no {name}" if value is None or value != value else None)
+            yield {
+                "schema_version": VERSION,
+                "evaluation_id": evaluation,
+                "model_id": model,
+                "evaluation_name": run.dataset,
+                "evaluation_result_id": f"{run.dataset}/{name}",
+                "sample_id": sample,
+                "sample_hash": hashed,
+                "interaction_type": "single_turn",
+                "input": asked,
+                "output": {"raw": [row["raw_output"] or ""]},
+                "answer_attribution": [
+                    {
+                        "turn_idx": 0,
+                        "source": "output.raw",
+                        "extracted_value": row["output"] or "",
+                        "extraction_method": "none" if row["output"] == row["raw_output"] else "postprocess",
+                        "is_terminal": True,
+                    }
+                ],
+                "evaluation": {"score": 0.0 if failed else value, "is_correct": not failed and value == 1.0},
+                "error": failed,
+                "metadata": metadata,
+            }

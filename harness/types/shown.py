@@ -1,0 +1,148 @@
+"""Results as a Python session and a notebook show them: a short table of text, and the same as HTML.
+
+The rows are of whatever has the fields of a `Score`, a `Comparison` or a run; numbers are shown as everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from harness.types.nouns import Score
+
+MOST = 30
+"""Rows of a table that are shown; the rest is counted."""
+
+
+def number(value: float | None, digits: int) -> str:
+    """
+    >>> number(1234.5, 2), number(None, 2)
+    ('1,234.50', 'n/a')
+    """
+    return "n/a" if value is None else f"{value:,.{digits}f}"
+
+
+def bounds(low: float | None, high: float | None, digits: int) -> str:
+    """
+    >>> bounds(0.25, 0.5, 4)
+    '[0.2500, 0.5000]'
+    """
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def interval(score: Score, digits: int) -> str:
+    """A score's bounds, or why there are none."""
+    if score.low is None or score.high is None:
+        return score.note or "n/a"
+    return bounds(score.low, score.high, digits)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table to look at.
+
+    >>> print(Shape("two runs", ("name", "BLEU"), [("a", "31.20"), ("long", "9.10")]).text())
+    two runs
+      name  BLEU
+      a     31.20
+      long  9.10
+    """
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def text(self) -> str:
+        """In columns, without control characters: names may come from anyone's folder."""
+        cells = [[_printable(cell) for cell in row] for row in (self.head, *self.rows[:MOST])]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        return "\n  ".join([_printable(self.title), *(line.rstrip() for line in lines), *self._rest()])
+
+    def html(self) -> str:
+        """As a notebook shows it."""
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.head)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows[:MOST]
+        )
+        rest = "".join(f"<p>{line}</p>" for line in self._rest())
+        caption = f'<caption style="text-align: left">{escape(self.title)}</caption>'
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def _rest(self) -> list[str]:
+        return [f"… and {len(self.rows) - MOST} more"] if len(self.rows) > MOST else []
+
+
+class Shown:
+    """What Python and notebooks show as tables."""
+
+    __slots__ = ()
+
+    def shapes(self) -> Iterable[Shape]:
+        """The tables, one below the other."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "\n".join(shape.text() for shape in self.shapes())
+
+    def _repr_html_(self) -> str:
+        return "\n".join(shape.html() for shape in self.shapes())
+
+
+def scores_of(run: Any) -> Shape:
+    """The headline scores of a run; sub-scores are counted."""
+    headline = [score for score in run.scores.values() if score.headline]
+    rest = len(run.scores) - len(headline)
+    units = next((score.units for score in headline if score.units), "")
+    units = "1 example" if units == "1 examples" else units
+    facts = [units, f"{run.failed} failed" if run.failed else "", f"and {rest} sub-scores in .scores" if rest else ""]
+    named = run.name if run.name == run.system else f"{run.name}: {run.system}"
+    title = ", ".join([f"{named} on {run.dataset}", *filter(None, facts)])
+    rows = [[score.title, number(score.estimate, score.digits), interval(score, score.digits)] for score in headline]
+    head = ["score", "estimate", f"{headline[0].level:.0%} interval" if headline else "interval"]
+    if any(score.note and score.low is not None for score in headline):  # else the note stands for the interval
+        head.append("note")
+        for row, score in zip(rows, headline, strict=True):
+            row.append(score.note or "")
+    return Shape(title, head, rows)
+
+
+def runs_of(runs: Sequence[Any], title: str, labels: Mapping[str, str] | None = None) -> Shape:
+    """Runs below each other, the headline scores beside each other."""
+    shared = {name: score for run in runs for name, score in run.scores.items() if score.headline}
+    rows = []
+    for run in runs:
+        scores = [run.scores.get(name) for name in shared]
+        cells = ["" if score is None else number(score.estimate, score.digits) for score in scores]
+        rows.append(((labels or {}).get(run.name, run.name), run.dataset, run.system, *cells))
+    return Shape(title, ("run", "data set", "system", *(score.title for score in shared.values())), rows)
+
+
+def comparisons_of(rows: Sequence[Any], title: str) -> Shape:
+    """Differences with their intervals, what p is after correction, and the verdict."""
+    head = ("data set", "system", "baseline", "score", "difference", "interval", "p adjusted", "verdict")
+    body = []
+    for row in rows:
+        difference, p_value = _signed(row.difference, row.digits), number(row.p_adjusted, 4)
+        within = bounds(row.low, row.high, row.digits)
+        names = (row.dataset, row.system, row.baseline, row.score)
+        body.append((*names, difference, within, p_value, row.verdict))
+    return Shape(title, head, body)
+
+
+def counted(n: int, noun: str) -> str:
+    """
+    >>> counted(1, "run"), counted(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _signed(value: float | None, digits: int) -> str:
+    return "n/a" if value is None else f"{value:+,.{digits}f}"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

@@ -1,0 +1,111 @@
+"""`hydra/sweeper=race`: bad cells are dropped early, nothing is generated twice, and it goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.store.records import records
+from tests.conftest import write_jsonl
+
+N = 160
+
+
+@pytest.fixture
+def grid(cli: Callable[..., Any]) -> Callable[..., Any]:
+    """Stored outputs of four systems, of which one is good, one nearly so and two bad."""
+    words = [f"w{i}" for i in range(40)]
+    rows = [
+        {
+            "id": str(i),
+            "source": "s",
+            "references": [" ".join(words[(i * 7 + j) % 40] for j in range(8))],
+            "doc": i // 2,
+        }
+        for i in range(N)
+    ]
+    write_jsonl(Path("dev.jsonl"), rows)
+    for name, right in (("good", 8), ("near", 8), ("bad", 3), ("worst", 1)):
+        outputs = []
+        for i, row in enumerate(rows):
+            kept = row["references"][0].split()
+            keep = right - (name == "near" and i % 40 == 0)
+            outputs.append({"id": row["id"], "output": " ".join(kept[:keep] + ["x"] * (8 - keep))})
+        write_jsonl(Path(f"{name}.jsonl"), outputs)
+    return cli
+
+
+def raced(cli: Callable[..., Any], *more: str) -> Any:
+    return cli(
+        "run", "--multirun", "hydra/sweeper=race", "dataset=file", "dataset.path=dev.jsonl", "system=predictions",
+        "system.path=worst.jsonl,good.jsonl,near.jsonl,bad.jsonl", "tracking=none", "progress=false",
+        "stats.resamples=100", *more,
+    )  # fmt: skip
+
+
+def test_bad_cells_are_dropped_and_the_winner_is_finished(grid: Callable[..., Any]) -> None:
+    called = raced(grid, "metrics=[bleu]")
+    assert called.code == 0, called.err
+    runs = {run.config["system"]["path"].removesuffix(".jsonl"): run for run in records(Path("runs"))}
+    shares = {name: run.manifest["raced"]["examples"] for name, run in runs.items()}
+    assert shares["good"] == shares["near"] == N
+    assert shares["worst"] < N and shares["bad"] < N
+    assert [runs[name].manifest["cell"]["number"] for name in ("worst", "good", "near", "bad")] == [0, 1, 2, 3]
+    assert "dropped path=worst.jsonl" in called.out and "The race saved" in called.out
+    assert "Best: path=good.jsonl" in called.out and "4 cells: 2 done, 2 dropped" in called.out
+    note = next(iter(runs["worst"].values.values()))["note"]
+    assert note.startswith(f"of the first {shares['worst']} of {N} examples")
+    answer = json.loads(grid("sweep", "--json", "--resamples", "100").out)
+    assert [cell["state"] for cell in answer["cells"]] == ["dropped", "done", "done", "dropped"]
+    (part,) = answer["parts"]
+    assert part["saved"]["outputs"] == 4 * N - sum(shares.values()) and part["saved"]["error"] == 0.05
+    folders = [str(run.path) for run in runs.values()]
+    compared = grid("compare", *folders, "--resamples", "100", "--json")
+    assert len(json.loads(compared.out)["comparisons"]) == 1 and "a race dropped them" in compared.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [["metrics=[token_f1]"], ["metrics=[bleu]", "dataset.cluster=doc"]])
+def test_called_again_no_cell_goes_back(grid: Callable[..., Any], more: list[str]) -> None:
+    assert raced(grid, *more).code == 0
+    before = {run.path: run.manifest["raced"]["examples"] for run in records(Path("runs"))}
+    assert sorted(before.values())[2:] == [N, N] and min(before.values()) < N
+    assert raced(grid, *more).code == 0
+    assert {run.path: run.manifest["raced"]["examples"] for run in records(Path("runs"))} == before
+
+
+def test_no_output_is_generated_twice(grid: Callable[..., Any]) -> None:
+    Path("mine.py").write_text(
+        "def answer(example, quality=1):\n"
+        "    with open('asked.txt', 'a') as file:\n"
+        "        file.write(f\"{example['id']} {quality}\\n\")\n"
+        "    return 'right' if quality or example['id'] == '0' else 'wrong'\n"
+    )
+    write_jsonl(Path("dev.jsonl"), [{"id": str(i), "source": "s", "references": ["right"]} for i in range(N)])
+    called = grid(
+        "run", "--multirun", "hydra/sweeper=race", "dataset=file", "dataset.path=dev.jsonl", "system=python",
+        "system.function=mine.py:answer", "system.options={quality:0},{quality:1}", "metrics=[exact_match]", "tracking=none",
+        "progress=false", "stats.resamples=50", "cache=none",
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    asked = Path("asked.txt").read_text().splitlines()
+    assert len(asked) == len(set(asked))
+    assert sum(line.endswith(" 1") for line in asked) == N > sum(line.endswith(" 0") for line in asked)
+
+
+def test_a_cell_that_fails_is_left_out(grid: Callable[..., Any]) -> None:
+    Path("near.jsonl").unlink()
+    called = raced(grid, "metrics=[bleu]")
+    assert called.code == 1 and "near.jsonl does not exist" in called.err
+    assert "Best: path=good.jsonl" in called.out or "good.jsonl" in called.out
+
+
+def test_what_cannot_be_raced(grid: Callable[..., Any]) -> None:
+    alone = grid("run", "--multirun", "hydra/sweeper=race", "system=lead", "tracking=none")
+    assert alone.code == 1 and "hydra/sweeper=race of one cell; expected a parameter with several values" in alone.err
+    odd = raced(grid, "metrics=[bleu]", "hydra.sweeper.error=2")
+    assert odd.code == 1 and "hydra.sweeper.error=2" in odd.err

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.analysis.importing import exported
+from harness.types import HarnessError
+from tests.importers.conftest import Import
+
+NEEDED = {
+    "schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "interaction_type", "input",
+    "output", "answer_attribution", "evaluation",
+}  # fmt: skip
+"""Of a single-turn sample by the schema 0.3.0."""
+
+
+def test_a_record_that_its_own_tool_made(logs: Path, import_logs: Import) -> None:
+    """every_eval_ever 0.3.0 made it of lm-eval's log of smollm2."""
+    (run,) = import_logs(logs / "eee")
+    (own, *_) = import_logs(logs / "lm-eval" / "smollm2")
+    assert (run.dataset, run.system) == ("qa_choice", "smollm2")
+    for name in ("acc", "acc_norm"):
+        assert run.scores[name].estimate == own.scores[name].estimate
+    assert run.examples["output"].tolist() == own.examples["output"].tolist()
+    assert "imported:eee:" in run.scores["acc"].signature
+
+
+def test_export(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    (run,) = import_logs(logs / "inspect" / "good.eval", system="good")
+    assert run.path is not None
+    samples, record = exported(run.path, "eee", tmp_path / "out")
+    assert samples.name == record.stem + "_samples.jsonl" and record.parent.parts[-4:] == (
+        "data",
+        "qa",
+        "mockllm",
+        "model",
+    )
+    content = json.loads(record.read_text())
+    scores = {result["metric_config"]["metric_id"]: result["score_details"] for result in content["evaluation_results"]}
+    interval = scores["f1"]["uncertainty"]["confidence_interval"]
+    assert (interval["lower"], interval["upper"]) == (run.scores["f1"].low, run.scores["f1"].high)
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    assert len(rows) == 48 == content["detailed_evaluation_results"]["total_rows"]
+    assert all(row.keys() >= NEEDED for row in rows)
+    assert exported(run.path, "eee", tmp_path / "out") == [samples, record]  # the same bytes again
+    (again,) = import_logs(tmp_path / "out")
+    assert again.manifest["system"]["repeats"] == 2 and len(again.examples) == 24
+    for name in ("includes", "f1"):
+        assert again.scores[name].estimate == pytest.approx(run.scores[name].estimate)
+
+
+def bad(logs: Path, folder: Path, change: Any) -> Path:
+    shutil.copytree(logs / "eee", folder)
+    (record,) = (path for path in folder.glob("*.json"))
+    content = json.loads(record.read_text())
+    change(content, folder / f"{record.stem}_samples.jsonl")
+    record.write_text(json.dumps(content))
+    return folder
+
+
+def without_checksum(content: dict[str, Any]) -> None:
+    content["detailed_evaluation_results"].pop("checksum", None)
+
+
+def twice(content: dict[str, Any], samples: Path) -> None:
+    without_checksum(content)
+    samples.write_text(samples.read_text() + samples.read_text().splitlines()[0] + "\n")
+
+
+def textual(content: dict[str, Any], samples: Path) -> None:
+    without_checksum(content)
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    rows[0]["evaluation"]["score"] = "high"
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content, _: content.update(schema_version="0.4.0"), r"of the schema 0\.4\.0; expected one up to 0\.3\.0"),
+        (lambda content, samples: samples.write_text(samples.read_text()[:500]), r"has the sha256 .* not whole"),
+        (twice, r"line 25 has the sample '0' a second time"),
+        (textual, r"line 1: the score 'acc' is the text 'high'"),
+        (lambda content, _: content.pop("model_info"), r"lacks one of evaluation_id, model_info"),
+    ],
+)  # fmt: skip
+def test_bad_records_leave_nothing(change: Any, message: str, logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match=message):
+        import_logs(bad(logs, tmp_path / "bad", change))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_record_without_samples(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    (record,) = (logs / "eee").glob("*.json")
+    shutil.copy(record, tmp_path)
+    with pytest.raises(HarnessError, match=r"has no .*_samples\.jsonl beside it"):
+        import_logs(tmp_path / record.name)
