@@ -74,7 +74,7 @@ class MlflowTracker:
             run_id, how = self._settled(client, experiment.experiment_id, task, group)
             view = opening_view.widened(experiment.tags, opening_view.columns_of(run))
             if view is not None:
-                client.set_experiment_tag(experiment.experiment_id, opening_view.TAG, view)
+                opening_view.keep(client, experiment.experiment_id, view)
         return Tracked(run_id, self.uri, self._page(experiment.experiment_id, run_id), how)
 
     def _settled(self, client: Any, experiment: str, task: Task, group: str | None) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from harness.tracking import labelling
@@ -84,6 +85,15 @@ def widened(tags: Mapping[str, str], columns: Sequence[str]) -> str | None:
     known = _columns(tags.get(TAG, ""))
     wider = [*known, *(name for name in columns if name not in known)][:MOST]
     return None if wider == known else json.dumps({**STATE, "selectedColumns": wider})
+
+
+def keep(client: Any, experiment: str, view: str) -> None:
+    """Keeps the view with the experiment; where another process does so at this moment, its own stays until the next
+    run."""
+    from mlflow.exceptions import MlflowException
+
+    with suppress(MlflowException):
+        client.set_experiment_tag(experiment, TAG, view)
 
 
 def _columns(view: str) -> list[str]:
