@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "power",
     "rankings",
     "report_best",
+    "run",
     "runs",
     "sweep",
     "table",
@@ -59,8 +61,25 @@ if TYPE_CHECKING:
         verify,
         write_report,
     )
+    from harness.cli.hydra.from_python import run
     from harness.stats.ranking import rankings
     from harness.types import HarnessError, Metric
+
+
+class _CallableRoom(ModuleType):
+    """`harness.run(…)` is what users call, and harness/run/ the room whose modules are imported by that name: one
+    module that can be called is both, whichever comes first."""
+
+    def __call__(self, *words: str) -> Any:
+        from harness.cli.hydra.from_python import run
+
+        return run(*words)
+
+
+if not TYPE_CHECKING:  # for type checkers it is the function
+    import importlib
+
+    importlib.import_module("harness.run").__class__ = _CallableRoom
 
 
 def __getattr__(name: str) -> Any:

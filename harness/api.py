@@ -62,7 +62,8 @@ def evaluate(
     reference_contexts: Sequence[Sequence[Any] | None] | None = None,
     relevant: Sequence[Sequence[str] | Mapping[str, float] | None] | None = None,
 ) -> RunResult:
-    """Scores outputs against references, with no files and no MLflow.
+    """Scores outputs against references, with no files and no MLflow. Columns are lists, or columns of pandas, polars,
+    Arrow, NumPy or `datasets`.
 
     A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
     seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example,
@@ -76,7 +77,15 @@ def evaluate(
 
 
 def _listed(column: Any) -> Any:
-    return column if column is None or isinstance(column, str | Contexts) else list(column)
+    """A column as a list: of pandas (what is missing there is None), polars, Arrow, NumPy, `datasets`."""
+    if column is None or isinstance(column, str | Contexts):
+        return column
+    if hasattr(column, "notna"):
+        column = column.astype(object).where(column.notna(), None)
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return getattr(column, method)()
+    return list(column)
 
 
 def load_run(path: str | Path | RunRecord, trust: Trusted = False) -> RunResult:

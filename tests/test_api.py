@@ -158,3 +158,16 @@ def test_only_public_names_are_shown() -> None:
 def test_unknown_attribute() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'evalute'"):
         harness.evalute  # noqa: B018
+
+
+def test_columns_of_other_libraries() -> None:
+    import datasets
+    import pandas as pd
+    import polars as pl
+
+    plain = {"hyp": GOOD, "refs": REFERENCES, "src": [None, *(["text"] * (len(GOOD) - 1))]}
+    expected = harness.evaluate(GOOD, REFERENCES, ["bleu"], plain["src"], resamples=0)
+    for table in (pd.DataFrame(plain), pl.DataFrame(plain), datasets.Dataset.from_dict(plain), pl.DataFrame(plain).to_arrow()):  # fmt: skip
+        result = harness.evaluate(table["hyp"], table["refs"], ["bleu"], table["src"], resamples=0)
+        assert result.dataset_key == expected.dataset_key
+        assert result.scores["bleu"].estimate == expected.scores["bleu"].estimate

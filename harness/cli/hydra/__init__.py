@@ -6,6 +6,7 @@ checking.py     what no key of a config can be
 multirun.py     around a multirun: what its cells share, and what ends it
 varied.py       what varies, told to each cell
 ending.py       what ends a command: JSON, or what to type next
+from_python.py  `harness.run(…)`: the same from Python
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone
