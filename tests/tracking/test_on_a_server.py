@@ -159,7 +159,7 @@ def copies(folder: Path, n: int, same: bool) -> list[Path]:
         copied = Path("copies") / f"{folder.name}-{i}"
         shutil.copytree(folder, copied)
         manifest = json.loads((copied / "manifest.json").read_text())
-        manifest["key"] = manifest["key"] if same else f"{i:064x}"
+        manifest["key"] = manifest["key"] if same else f"{i:x}".ljust(64, "0")
         (copied / "manifest.json").write_text(json.dumps(manifest))
         made.append(copied)
     return made
