@@ -16,7 +16,14 @@ from harness.tracking.description import description
 from harness.tracking.logged_numbers import Of
 from harness.types import RunResult
 
-ARTIFACTS = ("scores.json", "config.yaml", "examples.parquet", "statistics.parquet", "outputs.jsonl")
+ARTIFACTS = (
+    "scores.json",
+    "config.yaml",
+    "environment.json",
+    "examples.parquet",
+    "statistics.parquet",
+    "outputs.jsonl",
+)
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,9 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             config.group = digest([named, sweep])[:8]
             task.append(f"group='{config.group}'")
         sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
-        unresolved: Any = OmegaConf.to_container(task)
         with suppress(HydraException):  # what cannot be parsed, the sweeper says
-            if words := varied.swept(unresolved, sweeper, GlobalHydra.instance().config_loader()):
+            given: Any = OmegaConf.to_container(task)
+            if words := varied.swept(given, sweeper, GlobalHydra.instance().config_loader()):
                 task.append(words)
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
