@@ -135,6 +135,12 @@ class Comparison:
     """Where the question is of seeds, the variance of the difference by its sources: `harness.stats.seeds.Spread`."""
     needed_seeds: int | None = None
     """Where it is, the seeds of each system that would detect the difference seen on these units."""
+    caution: str | None = None
+    """What must be known of the score before it is compared: that a larger data set has a larger one, say."""
+    posterior_better: float | None = None
+    posterior_within: float | None = None
+    """Where asked for: the probability, by the Bayesian bootstrap, that the system is better, and that the difference
+    is smaller than the margin; None where no example differs or there are too few."""
     stage: str | None = None
     """`retrieval`, `faithfulness` or `answer`: which part of a system that retrieves and answers the score is of."""
 
