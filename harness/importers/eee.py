@@ -38,8 +38,16 @@ KNOWN = (0, 3)
 EXPECTED = "a record of Every Eval Ever"
 EXAMPLE, REPEAT = "harness_example", "harness_repeat"
 """Fields in which an exported run says which output of which example a sample is."""
+SYSTEM, CLUSTER = "harness_system", "harness_cluster"
+"""Details in which it says what its system is called, and by which field its examples belong together."""
 Samples = dict[str, tuple[str, dict[str, Any], dict[str, float | None]]]
 """By id: (where it is, its first row, its scores)."""
+SOURCE = {
+    "source_name": "harness",
+    "source_type": "evaluation_run",
+    "source_organization_name": "unknown",
+    "evaluator_relationship": "other",
+}
 NEEDED = ("evaluation_id", "model_info", "evaluation_results", "schema_version")
 
 
@@ -133,14 +141,16 @@ def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> 
         if (result.get("metric_config") or {}).get("lower_is_better") is True
     ]
     library = record.get("eval_library") or {}
+    details = record["model_info"].get("additional_details") or {}
     result = Log(
         Origin(
             NAME,
             str(file),
             dataset=named(dataset),
-            system=model.rpartition("/")[2] or model,
+            system=str(details.get(SYSTEM) or model.rpartition("/")[2] or model),
             version=str(library.get("version") or "") or None,
             model=model,
+            cluster=details.get(CLUSTER),
             of_data=False,
             library=str(library.get("name") or "") or None,
             lower_is_better=frozenset(lower),
@@ -192,6 +202,9 @@ def export(run: StoredRun, folder: Path) -> list[Path]:
     place = Path("data", named(run.dataset), developer, name)
     evaluation = f"{run.dataset}/{model}/{stamp(run.ended)}"
     scores = run.headline
+    details = {"deployment_type": "unknown", "model_availability": "unknown", SYSTEM: run.system}
+    if run.cluster is not None:
+        details[CLUSTER] = run.cluster
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(run, model, evaluation, scores)]
     content = "".join(lines).encode()
     sidecar = place / f"{unique}_samples.jsonl"
@@ -200,18 +213,9 @@ def export(run: StoredRun, folder: Path) -> list[Path]:
         "evaluation_id": evaluation,
         "evaluation_timestamp": run.ended,
         "retrieved_timestamp": stamp(run.ended),
-        "source_metadata": {
-            "source_name": "harness",
-            "source_type": "evaluation_run",
-            "source_organization_name": "unknown",
-            "evaluator_relationship": "other",
-        },
+        "source_metadata": SOURCE,
         "eval_library": {"name": "harness", "version": run.version},
-        "model_info": {
-            "name": run.system,
-            "id": model,
-            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
-        },
+        "model_info": {"name": run.system, "id": model, "additional_details": details},
         "evaluation_results": [_result(run, score) for score in scores],
         "detailed_evaluation_results": {
             "format": "jsonl",
@@ -232,12 +236,8 @@ def _split(model: str) -> tuple[str, str]:
 
 def _result(run: StoredRun, name: str) -> dict[str, Any]:
     score = run.scores[name]
-    interval = {
-        "lower": score["low"],
-        "upper": score["high"],
-        "confidence_level": score["level"],
-        "method": score["method"],
-    }
+    there = {"lower": "low", "upper": "high", "confidence_level": "level", "method": "method"}
+    interval = {name: score[here] for name, here in there.items()}
     known = score["low"] is not None and score["high"] is not None
     uncertainty = {"num_samples": run.examples, **({"confidence_interval": interval} if known else {})}
     return {
@@ -259,8 +259,11 @@ def _result(run: StoredRun, name: str) -> dict[str, Any]:
 
 
 def _rows(run: StoredRun, model: str, evaluation: str, scores: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One for each example and headline score; several outputs of an example are samples ID#1, ID#2, …"""
-    fields = run.fields()
+    """One for each example and headline score; several outputs of an example are samples ID#1, ID#2, …
+
+    A sample is correct whose score is the best that there is: 1, or 100 where some score is above 1.
+    """
+    fields, best = run.fields(), {name: run.best(name) for name in scores}
     for row in run.rows():
         metadata = {name: str(row[name]) for name in fields if row[name] is not None}
         if run.repeats > 1:
@@ -268,6 +271,13 @@ def _rows(run: StoredRun, model: str, evaluation: str, scores: Sequence[str]) ->
         sample = row["id"] if run.repeats == 1 else f"{row['id']}#{row['repeat'] + 1}"
         asked = {"raw": row["source"] or "", "reference": list(row["references"])}
         hashed = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        answer = {
+            "turn_idx": 0,
+            "source": "output.raw",
+            "extracted_value": row["output"] or "",
+            "extraction_method": "none" if row["output"] == row["raw_output"] else "postprocess",
+            "is_terminal": True,
+        }
         for name in scores:
             value = row[name]
             failed = row["error"] or (f"no {name}" if value is None or value != value else None)
@@ -282,16 +292,8 @@ def _rows(run: StoredRun, model: str, evaluation: str, scores: Sequence[str]) ->
                 "interaction_type": "single_turn",
                 "input": asked,
                 "output": {"raw": [row["raw_output"] or ""]},
-                "answer_attribution": [
-                    {
-                        "turn_idx": 0,
-                        "source": "output.raw",
-                        "extracted_value": row["output"] or "",
-                        "extraction_method": "none" if row["output"] == row["raw_output"] else "postprocess",
-                        "is_terminal": True,
-                    }
-                ],
-                "evaluation": {"score": 0.0 if failed else value, "is_correct": not failed and value == 1.0},
+                "answer_attribution": [answer],
+                "evaluation": {"score": 0.0 if failed else value, "is_correct": not failed and value >= best[name]},
                 "error": failed,
                 "metadata": metadata,
             }

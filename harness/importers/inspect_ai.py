@@ -62,8 +62,9 @@ def _is_log(path: Path) -> bool:
 
 
 def _files(folder: Path) -> list[Path]:
-    whole = sorted(folder.rglob("*.eval"))
-    return whole or [path for path in sorted(folder.rglob("*.json")) if _is_log(path)]
+    """Those below a folder; a .json beside a .eval of the same name is the same log once more."""
+    others = (path for path in folder.rglob("*.json") if not path.with_suffix(".eval").exists() and _is_log(path))
+    return sorted([*folder.rglob("*.eval"), *others])
 
 
 def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from harness.importers.log import Log
 from harness.inputs.garbage import left_alone
 from harness.types import HarnessError, check_choice
 
+log = logging.getLogger(__name__)
 FORMATS = {module.NAME: module for module in (lm_eval, inspect_ai, eee, aligned)}
 NAMES = tuple(FORMATS)
 
@@ -31,8 +33,10 @@ def _at(path: Path, format: str | None, scores: Sequence[str] | None) -> list[Lo
     if not path.exists():
         raise HarnessError(f"{path} does not exist; expected a log, or a folder of them")
     refusals = {name: FORMATS[name].refusal(path) for name in (NAMES if format is None else (format,))}
-    fitting = next((name for name, why in refusals.items() if why is None), None)
-    if fitting is None:
+    fitting = [name for name, why in refusals.items() if why is None]
+    if not fitting:
         tried = "; ".join(f"{name}: {why}" for name, why in refusals.items())
         raise HarnessError(f"{path} is a log of no format that was tried ({tried}); expected one of these")
-    return list(FORMATS[fitting].logs(path, scores))
+    for other in fitting[1:]:
+        log.warning("%s: read as %s; --as %s imports what it has of that format", path, fitting[0], other)
+    return list(FORMATS[fitting[0]].logs(path, scores))

@@ -43,7 +43,7 @@ NEEDED = ("doc_id", "target", "arguments", "filtered_resps")
 def refusal(path: Path) -> str | None:
     """Why a path is none of this format; None: it is."""
     if path.is_dir():
-        return None if _files(path) else "no file samples_TASK_DATE.jsonl in it"
+        return None if _newest(path)[0] else "no file samples_TASK_DATE.jsonl in it"
     if not FILE.fullmatch(path.name):
         return "its name is not samples_TASK_DATE.jsonl"
     return None
@@ -51,12 +51,15 @@ def refusal(path: Path) -> str | None:
 
 def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:
     """A log for each task and filter; `wanted`: the scores to import, all by default."""
-    for file in _files(path) if path.is_dir() else [path]:
+    chosen, older = _newest(path) if path.is_dir() else ([path], 0)
+    if older:
+        log.warning("%s: older logs of the same tasks (%d) are left out; name the files to import them", path, older)
+    for file in chosen:
         yield from _logs(file, wanted)
 
 
-def _files(folder: Path) -> list[Path]:
-    """The newest file of each task in each folder below."""
+def _newest(folder: Path) -> tuple[list[Path], int]:
+    """The newest file of each task in each folder below, and how many older ones there are."""
     newest: dict[tuple[Path, str], tuple[str, Path]] = {}
     older = 0
     for file in sorted(folder.rglob("samples_*.jsonl")):
@@ -66,9 +69,7 @@ def _files(folder: Path) -> list[Path]:
             older += key in newest
             if key not in newest or date > newest[key][0]:
                 newest[key] = date, file
-    if older:
-        log.warning("%s: %d older logs of the same tasks are left out; name the files to import them", folder, older)
-    return [file for _, file in newest.values()]
+    return [file for _, file in newest.values()], older
 
 
 def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
@@ -92,7 +93,7 @@ def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
     if unfit:
         log.warning(
             "%s: %s has no number for a sample, since lm-eval computes it of all at once, and is left out; "
-            "harness score RUN metrics=… computes scores of the outputs", task, ", ".join(unfit),
+            "harness score RUN metrics=… computes scores of the outputs", file, ", ".join(unfit),
         )  # fmt: skip
     return list(by_filter.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -70,6 +71,18 @@ class StoredRun:
     @property
     def repeats(self) -> int:
         return int(self.manifest["system"]["repeats"])
+
+    @property
+    def cluster(self) -> str | None:
+        """The field by which examples belong together."""
+        name = self.manifest["dataset"]["cluster"]
+        return name if name in self.fields() else None
+
+    def best(self, name: str) -> float:
+        """What a score of an example is at best: 1, or 100 where one is above 1; infinite where lower is better."""
+        if not self.scores[name]["higher_is_better"]:
+            return math.inf
+        return 100.0 if any((value or 0) > 1 for value in self.table[name].to_pylist()) else 1.0
 
     @property
     def headline(self) -> list[str]:

@@ -98,7 +98,8 @@ def check_repeats(job: Job, data: Data) -> None:
     if job.stats.repeats == "independent" and data.repeats > 1 and job.system.stored:
         log.warning(
             "%s has %d outputs for each example, which are taken for independent draws and averaged; if each repeat "
-            "is a training run or seed of its own, set stats.repeats=seeds",
+            "is a training run or seed of its own, set stats.repeats=seeds (later: harness score RUN "
+            "stats.repeats=seeds)",
             job.system.name, data.repeats,
         )  # fmt: skip
 

@@ -25,7 +25,14 @@ from harness.tracking.backend import default_uri, reachable
 from harness.tracking.description import description
 from harness.types import HarnessError, RunResult, Tracked
 
-ARTIFACTS = ("scores.json", "config.yaml", "examples.parquet", "statistics.parquet", "outputs.jsonl")
+ARTIFACTS = (
+    "scores.json",
+    "config.yaml",
+    "environment.json",
+    "examples.parquet",
+    "statistics.parquet",
+    "outputs.jsonl",
+)
 RESULT = ("scores.json", "statistics.parquet", "examples.parquet")
 SECONDS, BYTES_A_SECOND, ATTEMPTS = 60, 2**20, 4
 

@@ -47,10 +47,24 @@ def test_export(logs: Path, import_logs: Import, tmp_path: Path) -> None:
     assert len(rows) == 48 == content["detailed_evaluation_results"]["total_rows"]
     assert all(row.keys() >= NEEDED for row in rows)
     assert exported(run.path, "eee", tmp_path / "out") == [samples, record]  # the same bytes again
+    right = [row["sample_id"] for row in rows if row["evaluation"]["is_correct"]]
+    assert right == [row["sample_id"] for row in rows if row["evaluation"]["score"] == 1.0] and len(right) == 19
     (again,) = import_logs(tmp_path / "out")
+    assert (again.system, again.manifest["dataset"]["cluster"]) == ("good", "topic")
     assert again.manifest["system"]["repeats"] == 2 and len(again.examples) == 24
     for name in ("includes", "f1"):
         assert again.scores[name].estimate == pytest.approx(run.scores[name].estimate)
+
+
+def test_correct_where_scores_go_to_a_hundred(import_logs: Import, tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "ref.en").write_text("a dog\na cow\n")
+    (tmp_path / "paper" / "ours.en").write_text("a dog\na cat\n")
+    (run,) = import_logs(tmp_path / "paper", metrics=("exact_match",))
+    assert run.path is not None
+    samples, _ = exported(run.path, "eee", tmp_path)
+    evaluations = [json.loads(line)["evaluation"] for line in samples.read_text().splitlines()]
+    assert evaluations == [{"score": 100.0, "is_correct": True}, {"score": 0.0, "is_correct": False}]
 
 
 def bad(logs: Path, folder: Path, change: Any) -> Path:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ def test_a_log_of_a_real_model(logs: Path, import_logs: Import) -> None:
     (run,) = import_logs(logs / "inspect" / "hf.eval", metrics=("bleu",), cluster="topic")
     assert run.system == "local" and run.manifest["system"]["about"]["model"] == "hf/local"
     assert len(run.examples) == 12 and {"includes", "f1", "bleu"} <= set(run.scores)
+
+
+def test_a_folder_of_both_kinds(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    """A .json beside a .eval of the same name is that log again; another is one of its own."""
+    (tmp_path / "logs").mkdir()
+    for name, there in (("hf.eval", "hf.eval"), ("good.json", "hf.json"), ("good.json", "late.json")):
+        shutil.copy(logs / "inspect" / name, tmp_path / "logs" / there)
+    assert [run.system for run in import_logs(tmp_path / "logs")] == ["local", "model"]
 
 
 def test_json(logs: Path, import_logs: Import) -> None:

@@ -27,6 +27,19 @@ def test_every_task_and_filter_is_a_data_set(logs: Path, import_logs: Import, ca
     assert "bleu has no number for a sample" in caplog.text
 
 
+def test_what_is_left_out_is_said_once(
+    logs: Path, import_logs: Import, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Older logs of a task, and logs of another format in the folder."""
+    shutil.copytree(logs / "lm-eval" / "smollm2", tmp_path / "logs")
+    (file,) = (tmp_path / "logs").glob("samples_qa_choice_*")
+    file.with_name("samples_qa_choice_2025-01-01T00-00-00.jsonl").write_text("")
+    shutil.copy(logs / "inspect" / "hf.eval", tmp_path / "logs")
+    assert len(import_logs(tmp_path / "logs")) == 3
+    said = "\n".join(caplog.messages)
+    assert said.count("older logs of the same tasks (1)") == 1 and "read as lm-eval; --as inspect imports" in said
+
+
 def test_scores_are_those_that_lm_eval_prints(logs: Path, import_logs: Import) -> None:
     """lm-eval 0.4.13 wrote these values into its results; shares get the interval of shares."""
     (results,) = (logs / "lm-eval" / "smollm2").glob("results_*.json")

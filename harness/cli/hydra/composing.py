@@ -11,8 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra import varied
-from harness.cli.hydra.calling import command
+from harness.cli.hydra import calling, varied
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.watching import Watch
@@ -108,7 +107,8 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         given_name=config["name"],
         cell=own,
         many=many,
-        command=command(),
+        command=calling.command(),
+        call=calling.recorded(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
         race=None if race is None else Round(**race),
         **{key: resolved[key] for key in PASSED},

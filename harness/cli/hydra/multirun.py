@@ -40,7 +40,8 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             task.append(f"group='{config.group}'")
         sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
         with suppress(HydraException):  # what cannot be parsed, the sweeper says
-            if words := varied.swept(list(task), sweeper, GlobalHydra.instance().config_loader()):
+            given: Any = OmegaConf.to_container(task)
+            if words := varied.swept(given, sweeper, GlobalHydra.instance().config_loader()):
                 task.append(words)
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 

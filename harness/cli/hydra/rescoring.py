@@ -62,6 +62,8 @@ def _score(run: str, overrides: list[str], options: Options) -> None:
 
     folder = find_run(run)
     stored = Stored(folder)
+    if stored.hashed:
+        raise HarnessError(f"{folder} was packed without its texts (harness bundle --no-text); expected texts to score")
     parts = {"dataset": StoredDataset(stored), "system": StoredSystem(stored), "source": folder}
     scored(Origin(stored.manifest, folder, parts), overrides, options)
 
@@ -96,6 +98,7 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
         given_name=settings["name"] or origin.manifest["name"],
         output_dir=settings["output_dir"],
         command=calling.command(),
+        call=calling.recorded(),
     )
     if anonymous:
         job.tracker.anonymous = True  # type: ignore[attr-defined]
