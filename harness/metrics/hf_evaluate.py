@@ -1,4 +1,4 @@
-"""BLEU and exact match as the package `evaluate` of Hugging Face defines them, which is not what sacreBLEU and SQuAD do.
+"""BLEU and exact match as the package `evaluate` of Hugging Face defines them: not what sacreBLEU and SQuAD do.
 Its other metrics call the reference packages, as ours are tested to equal them.
 
 >>> bleu = EvaluateBleu()
