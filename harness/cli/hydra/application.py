@@ -21,7 +21,7 @@ from harness import masking
 from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, hidden, loading_once, recorded
 from harness.cli.hydra.composing import check, contents, jobs
-from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.multirun import Sweep, log_outcome
 from harness.cli.starting import started
 from harness.run import config as core
 from harness.store.records import record
@@ -125,6 +125,7 @@ def _task(composed: DictConfig) -> str | None:
             ending.print_runs_as_json(finished, curves=curves)
         else:
             ending.print_what_is_next(finished)
+        log_outcome(composed, finished)
     return str(folders[-1])
 
 
