@@ -104,6 +104,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         **_merged(job, facts),
         "mlflow": earlier["mlflow"] if earlier is not None and unchanged else None,
         "mlflow_run_ids": earlier["mlflow_run_ids"] if earlier is not None else [],
+        "overrides": list(job.overrides),
         "config": dict(job.config),
     }
 

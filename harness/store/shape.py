@@ -108,6 +108,7 @@ MANIFEST = {
     "key": TEXT,
     "result": Maybe(TEXT),
     "group": (*TEXT, *NULL),
+    "overrides": Maybe(Each(TEXT, list), null=False),
     "cell": Maybe(CELL),
     "config": dict,
     "files": Each(TEXT),
@@ -140,10 +141,14 @@ MANIFEST = {
     "started": TEXT,
     "ended": TEXT,
 }  # fmt: skip
+TRACKING = {
+    "experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG), "parents": Maybe(FLAG),
+    "traces": Maybe(WHOLE),
+}  # fmt: skip
 CONFIG = {
     "dataset": Maybe(dict, null=False),
     "system": Maybe(dict, null=False),
-    "tracking": Maybe({"experiment": Maybe(TEXT), "uri": Maybe(TEXT)}, null=False),
+    "tracking": Maybe(TRACKING, null=False),
 }
 ENVIRONMENT = {
     "python": TEXT,

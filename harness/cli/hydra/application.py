@@ -141,12 +141,13 @@ def _alone(composed: DictConfig) -> None:
     curves = _curves(finished, composed)
     if composed.json:
         ending.print_runs_as_json(_records(finished), curves=curves)
-        return
-    if _trained(finished):
-        print_curve(finished, curves)
-    elif len(finished) > 1:
-        print_summary(finished, labels)
-    ending.print_what_is_next(_records(finished))
+    else:
+        if _trained(finished):
+            print_curve(finished, curves)
+        elif len(finished) > 1:
+            print_summary(finished, labels)
+        ending.print_what_is_next(_records(finished))
+    ending.log_outcome(composed, _records(finished))
 
 
 def _trained(results: Sequence[RunResult]) -> bool:

@@ -8,6 +8,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -76,6 +79,19 @@ def _suffix(spec: Mapping[str, Any]) -> str:
     return f"step-{spec['step']}" if spec.get("step") is not None else Path(spec["path"]).stem
 
 
+def _typed() -> tuple[str, ...]:
+    """The keys that were set on the command line or by a sweep."""
+    if not HydraConfig.initialized():
+        return ()
+    words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)  # not resolved: `${.key}` means nothing there
+    return typed_keys(OverridesParser.create().parse_overrides(words))
+
+
+def typed_keys(overrides: Iterable[Override]) -> tuple[str, ...]:
+    """The keys of overrides, each once."""
+    return tuple(dict.fromkeys(override.key_or_group for override in overrides if not override.is_delete()))
+
+
 def _watch(composed: DictConfig, many: bool) -> Watch | None:
     """How new checkpoints are waited for; None where they are not."""
     if not composed.watch:
@@ -124,6 +140,7 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         many=many,
         command=calling.command(),
         call=calling.recorded(),
+        overrides=_typed(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
         race=None if race is None else Round(**race),
         **{key: resolved[key] for key in PASSED},
@@ -162,8 +179,13 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
         "postprocess": postprocess,
         "metrics": metrics,
         "stats": stats,
-        "tracker": _build(resolved["tracking"], "tracking"),
+        "tracker": tracker(resolved),
     }
+
+
+def tracker(resolved: Mapping[str, Any]) -> Any:
+    """What runs of a config are logged by."""
+    return _build(resolved["tracking"], "tracking")
 
 
 def _check_keys(composed: DictConfig) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from omegaconf import DictConfig, OmegaConf
+
 from harness.analysis.catalog import json_of, newest_comparable, side_by_side
 from harness.analysis.cell_names import dropped
 from harness.cli.output import print_json
@@ -63,3 +65,12 @@ def _print_race(runs: Sequence[RunRecord]) -> None:
     config = runs[0].config
     asked = Asked(level=config["stats"]["level"], seed=config["stats"]["seed"])
     print_sweep(sweep([str(runs[0].path)], asked))
+
+
+def log_outcome(config: DictConfig, runs: Sequence[RunRecord]) -> None:
+    """What came out, on the page of the runs' parent in MLflow, where they were logged."""
+    from harness.cli.hydra.composing import tracker
+    from harness.cli.parent_pages import log_parents
+
+    if any(run.mlflow for run in runs):
+        log_parents(runs, lambda run: tracker({"tracking": OmegaConf.to_container(config.tracking, resolve=True)}))

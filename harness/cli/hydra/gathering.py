@@ -87,6 +87,8 @@ class Gathering:
             print()
             print_summary(runs, labels)
             ending.print_what_is_next(runs)
+        if not self.config.dry_run:
+            ending.log_outcome(self.config, runs)
         if failed:
             named = "\n".join(
                 f"  {number} {self.label(number)}: {shorten(error, SHORT, placeholder=' …')}"

@@ -16,7 +16,7 @@ from harness import masking
 from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, received
 from harness.cli.hydra.checking import check_flags, check_values
-from harness.cli.hydra.composing import SCORING, scoring_parts
+from harness.cli.hydra.composing import SCORING, scoring_parts, typed_keys
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.versions import BASE, put
 from harness.run import config as core
@@ -98,6 +98,7 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
         given_name=settings["name"] or origin.manifest["name"],
         output_dir=settings["output_dir"],
         command=calling.command(),
+        overrides=tuple(dict.fromkeys((*origin.manifest.get("overrides", ()), *typed_keys(parsed)))),
         call=calling.recorded(),
     )
     if anonymous:
