@@ -189,7 +189,7 @@ def test_the_same_run_from_several_machines_at_once(files: Path, cli: Cli, serve
     (run,) = [run for run in runs if "harness.key" in run.data.tags]
     assert len(runs) == 1 + bool(group)
     assert run.info.status == "FINISHED"
-    assert len(client(server).list_artifacts(run.info.run_id)) == 7
+    assert len(client(server).list_artifacts(run.info.run_id)) == 8
     assert len(client(server).get_metric_history(run.info.run_id, "bleu")) == 1
     again = cli("sync", *map(str, folders), "--uri", server, "--experiment", f"same{group}")
     assert again.code == 0
@@ -248,6 +248,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
             "config.yaml",
             "statistics.parquet",
             "eval_results_table.json",
+            "environment.json",
             "keys.json",
             "manifest.json",
         }
@@ -265,6 +266,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
         "eval_results_table.json",
         "manifest.json",
         "keys.json",
+        "environment.json",
         "examples.parquet",
     }
     assert sent == whole - before
