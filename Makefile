@@ -63,7 +63,6 @@ bench: setup
 # How often intervals hold the truth and tests raise an alarm: the tables of docs/statistics.md (some 40 minutes).
 coverage: setup
 	$(BIN)/python -m benchmarks.coverage
-	$(BIN)/python -m benchmarks.meta_coverage
 
 # The property tests of the metrics against the reference implementations, with 50 times as many cases.
 fuzz: setup

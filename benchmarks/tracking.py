@@ -78,9 +78,9 @@ def by_mlflow(uri: str, experiment: str, folder: Path) -> float:
     start = time.perf_counter()
     with mlflow.start_run():
         for name, score in scores.items():
-            for part, value in (("", "estimate"), ("/ci_low", "low"), ("/ci_high", "high")):
+            for value in ("estimate", "low", "high"):
                 if score[value] is not None:
-                    mlflow.log_metric(name + part, score[value])
+                    mlflow.log_metric(name if value == "estimate" else f"interval/{name}.{value}", score[value])
         for name, value in flat(config):
             mlflow.log_param(name, value)
         mlflow.log_table(pd.read_parquet(folder / "examples.parquet"), "examples.json")

@@ -23,6 +23,7 @@ __all__ = [
     "export_run",
     "gate",
     "import_logs",
+    "load",
     "load_run",
     "meta",
     "plot",
@@ -37,11 +38,18 @@ __all__ = [
     "verify",
     "write_report",
 ]
-_PLACES = {"HarnessError": "types", "Metric": "types", "rankings": "stats.ranking", "runs": "analysis.catalog"}
+_PLACES = {
+    "HarnessError": "types",
+    "Metric": "types",
+    "load": "analysis.drop_in",
+    "rankings": "stats.ranking",
+    "runs": "analysis.catalog",
+}
 """Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
     from harness.analysis.catalog import runs
+    from harness.analysis.drop_in import load
     from harness.api import (
         best,
         compare,

@@ -113,6 +113,7 @@ def compare(
     cross_check: bool = False,
     question: str | None = None,
     margins: Mapping[str, float] | None = None,
+    posterior: bool = False,
     progress: Progress = silent,
     trust: Trusted = False,
     by: str | None = None,
@@ -122,7 +123,9 @@ def compare(
     Runs are grouped by their data; in a group without the baseline run itself, the run of the same system is taken.
     `scores` restricts the family to these headline scores; `cross_check` adds the paired t-test and Wilcoxon's signed
     ranks where a score is a mean over examples; `margins={"bleu": 0.5}` also tests whether the system is equivalent, or
-    not worse, within differences that do not matter; `by` compares within the slices of a field or an expression.
+    not worse, within differences that do not matter; `posterior` adds the probability that the system is better, and
+    with a margin that the difference is smaller, by the Bayesian bootstrap; `by` compares within the slices of a
+    field or an expression.
     `question` is `outputs` (which of these are better) or `seeds` (which system would be with new seeds); without it,
     of seeds where every system has several. A run may be a group, `"ours=runs/ours-seed*"`, whose members are seeds of
     one system. The result is a list of rows; its `.macro` holds the averages over data sets, `.interactions` whether
@@ -130,7 +133,7 @@ def compare(
     """
     options = ComparisonOptions(
         test, resamples, level, seed, method, alternative, correction, _several(scores), cross_check,
-        margins=tuple((margins or {}).items()), question=question, sliced_by=by,
+        margins=tuple((margins or {}).items()), question=question, sliced_by=by, posterior=posterior,
     )  # fmt: skip
     return comparing.compare(*_trusted(runs, baseline, trust), options, progress)
 

@@ -1,56 +1,54 @@
 """`python -m benchmarks.coverage [SECTION…] [--samples N]`: runs sections, writes their tables to docs/statistics.md.
 
-With other than the usual number of samples the tables are printed only.
+Each section has a number of samples that its cells need and a machine can bear. With `--samples` the tables are printed
+only.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
 
-from benchmarks.coverage import checkpoints, few, race, repeats, several, shares, texts
-from benchmarks.coverage.cells import PAGE, Section, summary, write
+from benchmarks.coverage import best, checkpoints, few, meta, race, repeats, several, shares, slices, stopping, texts
+from benchmarks.coverage.cells import PAGE, Section, rates, summary, write
 
-SECTIONS = {
-    "shares": shares.lines,
-    "few": few.lines,
-    "several": several.lines,
-    "repeats": repeats.lines,
-    "checkpoints": checkpoints.lines,
-    "texts": texts.lines,
-    "race": race.lines,
+SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
+    "shares": (shares.lines, 1000),
+    "few": (few.lines, 600),
+    "several": (several.lines, 1000),
+    "repeats": (repeats.lines, 1000),
+    "best": (best.lines, 150),
+    "stopping": (stopping.lines, 120),
+    "slices": (slices.lines, 200),
+    "meta": (meta.lines, 100),
+    "checkpoints": (checkpoints.lines, 1000),
+    "race": (race.lines, 1000),
+    "texts": (texts.lines, 400),
 }
-SAMPLES = 1000
+"""What makes each, and from how many samples a cell."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)} (default: all)")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="simulations a cell (default: %(default)s)")
+    parser.add_argument("--samples", type=int, help="simulations a cell, for a look: nothing is written")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]}; expected {', '.join(SECTIONS)}")
     for name in chosen.sections or SECTIONS:
-        section, made = Section(name, chosen.samples), []
-        for line in SECTIONS[name](section):
+        lines, samples = SECTIONS[name]
+        section = Section(name, chosen.samples or samples)
+        made = [f"{section.samples:,} samples a cell where simulated, each with its Monte Carlo error.", ""]
+        for line in lines(section):
             print(line, flush=True)
             made.append(line)
-        rates = ["| question | rates | should be | missed |", "| --- | ---: | ---: | ---: |", *section.rates()]
-        print(*rates, sep="\n", flush=True)
-        if chosen.samples == SAMPLES:
-            write(
-                name,
-                [
-                    f"{SAMPLES:,} samples a cell where simulated, each with its Monte Carlo error.",
-                    "",
-                    *made,
-                    "",
-                    *rates,
-                ],
-            )
-    if chosen.samples == SAMPLES:
-        write("summary", summary())
-        print(f"written to {PAGE}")
+        made += ["", *rates(section)]
+        print(*rates(section), sep="\n", flush=True)
+        if not chosen.samples:
+            write(name, made)
+            write("summary", summary())
+            print(f"written to {PAGE}", flush=True)
 
 
 if __name__ == "__main__":

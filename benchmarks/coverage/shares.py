@@ -36,7 +36,7 @@ def lines(section: Section) -> Iterator[str]:
     yield from ("", "Paired differences of two such scores: the share that only one or only the other has right.", "")
     rows = []
     for won, lost in PAIRS:
-        held = [section.held(_paired(won, lost, n), "a difference of two of them", exact=True) for n in SIZES[:3]]
+        held = [section.held(_paired(won, lost, n), "a difference of two such scores", exact=True) for n in SIZES[:3]]
         rows.append([f"{won:g} and {lost:g}", *held])
     yield from table(["differ", *(f"n = {n}" for n in SIZES[:3])], rows)
 

@@ -243,14 +243,16 @@ def lines(section: Section) -> Iterator[str]:
     for score in people.rows:
         for n in SIZES:
             shown = [
-                section.alarms(cells[n][f"{score} {test} null"], "their paired tests")
+                section.alarms(cells[n][f"{score} {test} null"], "a paired test of BLEU, ROUGE-L or BERTScore")
                 + f" | {percent(cells[n][f'{score} {test} real'])}"
                 for test in TESTS
             ]
-            difference = section.held(cells[n][f"{score} difference"], "differences of two systems by them")
+            difference = section.held(
+                cells[n][f"{score} difference"], "a difference of two systems by BLEU, ROUGE-L or BERTScore"
+            )
             yield f"| {score} | {n:,} | {' | '.join(shown)} | {difference} |"
     for n in SIZES:
-        shown = [section.alarms(cells[n][f"any {test} null"], "any of three tests, by max-T") for test in TESTS]
+        shown = [section.alarms(cells[n][f"any {test} null"], "any of three tests of them, by max-T") for test in TESTS]
         yield f"| any of the three, adjusted by max-T | {n:,} | {shown[0]} | | {shown[1]} | | |"
     truths = {score: people.truth(score) for score in people.rows}
     seen = ", ".join(f"{score} {values[1] - values[0]:+.4g}" for score, values in truths.items())
@@ -261,18 +263,19 @@ def lines(section: Section) -> Iterator[str]:
     for n in (400, 1600):
         tally = spread_out(clustered, people, n, samples)
         for score in people.rows:
-            own = section.held(tally[f"{score} by cluster"], "them by cluster")
+            own = section.held(tally[f"{score} by cluster"], "BLEU, ROUGE-L, BERTScore of clusters")
             yield f"| {score} | {n:,} | {percent(tally[f'{score} by example'])} | {own} |"
-    yield from _best_of_many(samples)
+    yield from _best_of_many(section)
     yield from ("", "### Looking after every 25 examples: bounds for mean ROUGE-L ever wrong, %", "")
     yield "| up to n | repeated 95 % intervals | confidence sequence | its width, in widths of the interval at n |"
     yield "| ---: | ---: | ---: | ---: |"
     for n in SIZES[1:]:
         tally = spread_out(peeked, people, n, samples)
-        yield f"| {n:,} | {percent(tally['repeated'])} | {percent(tally['sequence'])} | {tally['width']:.2f} |"
+        wrong = section.alarms(tally["sequence"], "bounds that are looked at again and again")
+        yield f"| {n:,} | {percent(tally['repeated'])} | {wrong} | {tally['width']:.2f} |"
 
 
-def _best_of_many(samples: int) -> Iterator[str]:
+def _best_of_many(section: Section) -> Iterator[str]:
     systems = sorted(p.stem for p in (SHARED / "wmt22_de-en" / "systems").glob("*.jsonl")) or list("123456789")
     many = population("wmt22_de-en", systems, ("bleu", "rougeL"))
     yield from ("", f"### The best of {len(systems)} systems", "")
@@ -280,8 +283,9 @@ def _best_of_many(samples: int) -> Iterator[str]:
     yield from ("", "| score | n | off | coverage, % | off, corrected | coverage, corrected, % |")
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for n in (25, 100, 400):
-        tally = spread_out(chosen, many, n, samples)
+        tally = spread_out(chosen, many, n, section.samples)
         for score in many.rows:
             off, fixed = (f"{tally[f'{score} {name}']:+.4f}" for name in ("off", "off, corrected"))
-            before, after = (percent(tally[f"{score} {name}"]) for name in ("held", "held, corrected"))
+            before = percent(tally[f"{score} held"])
+            after = section.held(tally[f"{score} held, corrected"], "the best of nine systems, by BLEU and ROUGE-L")
             yield f"| {score} | {n:,} | {off} | {before} | {fixed} | {after} |"

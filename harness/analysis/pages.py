@@ -51,6 +51,8 @@ class PageOptions:
     """Of how many biggest wins and losses the words that a metric matched are kept."""
     max_examples: int | None = None
     """Of larger data the biggest differences and an even share of the rest."""
+    kinds: tuple[str, ...] | None = None
+    """Figures of these kinds only."""
 
     def check(self) -> None:
         check_least("max_examples", self.max_examples)
@@ -93,7 +95,7 @@ def page_of(
     if scores is not None:
         study = _only(study, scores)
     _check_fields(study, page.by)
-    figures = drawn(study, bucket_fields=page.by, progress=progress)
+    figures = drawn(study, bucket_fields=page.by, kinds=page.kinds, progress=progress)
     runs, configs = study.runs, [masking.masked(run.manifest.get("config", {})) for run in study.runs]
     blocks: dict[str, str] = {}
     groups = []

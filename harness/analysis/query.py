@@ -1,6 +1,6 @@
 """Which of many runs are meant: conditions as people type them, and the fields that they and sorting can name.
 
-    dataset=wmt22   system=lead,lexrank   name~^dev-   bleu>30   bleu/ci_low>=30   failed>0   since=2d   stats.seed!=1
+    dataset=wmt22   system=lead,lexrank   name~^dev-   bleu>30   interval/bleu.low>=30   failed>0   since=2d
 
 A field is one of `FIELDS`, a score, a bound of a score, or a value of the config by its dotted name.
 """
@@ -46,6 +46,7 @@ ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 CONDITION = re.compile(r"([^\s=<>~!]+)(!=|!~|>=|<=|=|~|>|<)(.*)", re.DOTALL)
 MISSING = object()
+BOUNDS = "interval/"
 
 
 def value_of(run: RunRecord, field: str) -> Any:
@@ -54,8 +55,8 @@ def value_of(run: RunRecord, field: str) -> Any:
         return FIELDS[field](run)
     if field in run.values:
         return run.values[field]["estimate"]
-    score, _, bound = field.rpartition("/ci_")
-    if score in run.values and bound in ("low", "high"):
+    score, _, bound = field.removeprefix(BOUNDS).rpartition(".")
+    if field.startswith(BOUNDS) and score in run.values and bound in ("low", "high"):
         return run.values[score][bound]
     value: Any = run.config
     for part in field.split("."):

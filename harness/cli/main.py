@@ -22,6 +22,9 @@ EPILOG = """examples
   harness run --dry-run system=smollm2                          what would be generated, how long, at what cost
   harness score dev-sysA 'metrics=[chrf,ter]'                   more metrics on a stored run, nothing generated
   harness merge parts/* -o whole                                one run of the shards that a job array evaluated
+  harness reproduce dev-sysA                                    the same again? --from system generates again
+  harness run --from dev-sysA --trust limit=100                 a stored run once more, with changes
+  harness bundle dev-sysA dev-sysB -o paper.zip                 all that a reader needs to check it, in one file
   harness runs dataset=dev since=7d 'bleu>30' --sort -bleu      the runs there are: filtered, sorted
   harness cache                                                 what runs share; --prune --older-than 30d
   harness compare runs/harness/dev-sysA-1f2e3d4c runs/harness/dev-sysB-5a6b7c8d
@@ -109,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     from harness import __version__
     from harness.cli.commands import (
         best,
+        bundle,
         cache,
         compare,
         exporting,
@@ -119,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         plot,
         power,
         report,
+        reproduce,
         runs,
         score,
         sweep,
@@ -156,6 +161,8 @@ def _parser() -> argparse.ArgumentParser:
         best,
         sweep,
         meta,
+        reproduce,
+        bundle,
         importing_logs,
         exporting,
         cache,

@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -67,9 +68,18 @@ def bytes_digest(content: bytes) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """SHA-256 of a file's bytes; of weights and data that several ask for it is computed once."""
     with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+        state = os.fstat(handle.fileno())
+        identity = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        if identity not in _digests or time.time() - state.st_ctime < SETTLED:
+            _digests[identity] = hashlib.file_digest(handle, "sha256").hexdigest()
+        return _digests[identity]
+
+
+SETTLED = 5.0
+"""Seconds after which another change of a file would show in its times, however coarse a file system keeps them."""
+_digests: dict[tuple[int, ...], str] = {}
 
 
 def existing(path: str | Path, expected: str) -> Path:

@@ -79,11 +79,16 @@ def digests(path: Path, pickled: bool = False, weights: bool = True) -> dict[str
     if path.is_file():  # all in one, but for how it generates
         beside = {file.name: file_digest(file) for file in path.parent.glob("generation_config.json")}
         return {".gguf": file_digest(path), **beside}
-    files = [file for file in _matching(path, PARTS) if not any(file.match(pattern) for pattern in ASIDE)]
+    return {name: file_digest(path / name) for name in names(path, pickled, weights)}
+
+
+def names(folder: Path, pickled: bool = False, weights: bool = True) -> list[str]:
+    """Of the files of a folder those that decide what a model computes."""
+    files = [file for file in _matching(folder, PARTS) if not any(file.match(pattern) for pattern in ASIDE)]
     if weights:
-        safe = [] if pickled else _matching(path, SAFETENSORS)
-        files += safe or _matching(path, PICKLED)
-    return {file.relative_to(path).as_posix(): file_digest(file) for file in files}
+        safe = [] if pickled else _matching(folder, SAFETENSORS)
+        files += safe or _matching(folder, PICKLED)
+    return [file.relative_to(folder).as_posix() for file in files]
 
 
 def fingerprint(digests: Mapping[str, str]) -> str:

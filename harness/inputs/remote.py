@@ -92,7 +92,16 @@ def fetched(url: str, expected: str) -> Path:
     with _explained(url, expected), opened(url) as source, open(path, "wb") as copy:
         while piece := source.read(BLOCK):
             copy.write(piece)
+    _copies[url] = path
     return path
+
+
+_copies: dict[str, Path] = {}
+
+
+def copy_of(url: str) -> Path | None:
+    """The copy of the file that this process has made, if it has."""
+    return _copies.get(url)
 
 
 def size_of(url: str) -> int:

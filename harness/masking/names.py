@@ -42,7 +42,7 @@ KEYS_OF_DATA = _words(
     "translation shard block batch step time date timestamp version parent child node edge item entity attribute "
     "property value token tokens state model weight weights layer head query passage summary hypothesis prediction "
     "gold sentence word char page section url path file filename folder by per any each every which major minor home "
-    "return enter arrow function"
+    "return enter arrow function share"
 )
 TOKENS_OF_DATA = _words(
     "pad bos eos unk sep cls mask bot eot image audio video special start end stop prefix suffix first last next "

@@ -50,7 +50,11 @@ def outlook(curve: Curve) -> str:
     p = trend.p_worsening if trend.verdict == WORSENING else trend.p_improving
     said += f" (steps {trend.first:,} to {trend.last:,}, p = {p:.4f})"
     worth = number(trend.worth, curve.digits)
-    return f"{said}; {trend.further:,} more steps could be worth {worth} at most, if scores do not rise faster again."
+    said += f"; {trend.further:,} more steps could be worth {worth} at most, if scores do not rise faster again."
+    if trend.noise is None:
+        return said
+    noise = number(trend.noise, curve.digits)
+    return f"{said} From step to step scores vary by {noise} around the line: the best of them is no surer than that."
 
 
 def training_run(series: str) -> str:

@@ -75,6 +75,10 @@ class Job:
     cache_gb: float = 4.0
     command: str = "the same command"
     """What was typed, to be shown where it should be typed again."""
+    overrides: Sequence[str] = ()
+    """The keys of the config that were set, by whoever typed the command or by a sweep."""
+    call: Mapping[str, Any] | None = None
+    """The same for the manifest: words, overrides and choices, secrets masked, and the folder it was typed in."""
     stop: Stop | None = None
     """Ends the run once its answer is known."""
     race: Round | None = None

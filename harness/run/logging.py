@@ -17,7 +17,7 @@ from typing import Any
 from harness.masking import MASK, masked, redacted
 from harness.store import finished
 from harness.store import folder as store
-from harness.types import HarnessError, RunResult, Tracked, Tracker
+from harness.types import HarnessError, RunRecord, RunResult, Tracked, Tracker
 
 log = logging.getLogger(__name__)
 PATIENCE = 120
@@ -111,7 +111,7 @@ def sync(folders: Sequence[Path], to: Store) -> Iterator[Synced]:
             with store.opened(folder, PATIENCE) if writable else nullcontext():
                 result = finished.read(folder, None)
                 name = result.name
-                tracker = _tracker(result, to)
+                tracker = tracker_of(result, to)
                 if tracker.uri in silent:
                     raise ConnectionError(silent[tracker.uri])
                 try:
@@ -138,12 +138,14 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def _tracker(result: RunResult, to: Store) -> Any:
+def tracker_of(result: RunResult | RunRecord, to: Store) -> Any:
+    """What a stored run is logged by."""
     from harness.tracking.mlflow import MlflowTracker
 
     config = result.manifest["config"].get("tracking", {})
     uri, anonymous = (to.uri, False) if to.uri is not None else followed(config.get("uri"), to.trust)
-    tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri)
+    options = {name: config[name] for name in ("subscores", "parents", "traces") if config.get(name) is not None}
+    tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri, **options)
     tracker.anonymous = anonymous
     return tracker
 
@@ -173,3 +175,25 @@ def followed(uri: str | None, trust: bool) -> tuple[str | None, bool]:
         f"the run folder names the store {redacted(uri)}, and you did not; expected the address of the store to log to "
         "(--uri of harness sync and merge, tracking.uri=… of harness score, or MLFLOW_TRACKING_URI), or --trust"
     )
+
+
+def set_alias(run: RunResult, alias: str) -> list[tuple[str, str]]:
+    """Gives the model of a logged run an alias in MLflow's registry; (name, version) of what has it now."""
+    from harness.store.places import RUNS
+    from harness.tracking import logged_models
+    from harness.tracking.backend import default_uri
+
+    place = run.manifest["mlflow"]
+    if place is None:
+        raise HarnessError(f"{run.name} is not in MLflow; expected harness sync {run.path} first")
+    uri = followed(place.get("uri"), trust=False)[0] or default_uri(RUNS)
+    try:
+        versions = logged_models.set_alias(uri, place["run_id"], alias)
+    except Exception as error:  # MLflow raises its own, its database's and the network's errors
+        raise HarnessError(f"the alias {alias} of {run.name} could not be set: {reason(error)}") from None
+    if not versions:
+        raise HarnessError(
+            f"the model of {run.name} is not in MLflow's registry; expected it there "
+            f"(mlflow.register_model of the model on the page of the run {place['run_id']})"
+        )
+    return versions

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import os
+import json
 import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 import harness
 from harness.inputs import files
 from harness.masking import masked
+from harness.run import environment
+from harness.run.inputs_used import used
 from harness.run.job import Job
+from harness.run.machine import machine
 from harness.store.shape import SCHEMA
 from harness.types import RunResult
 
@@ -90,14 +93,18 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "generation": dict(facts.generation),
         "seed": job.config["stats"]["seed"],
         "harness": harness.__version__,
-        "packages": packages(),
+        "code": own_code(),
+        "command": None if job.call is None else dict(job.call),
+        "inputs": _inputs(job),
+        "packages": environment.versions(),
         "python": platform.python_version(),
         "engine": dict(job.engine.about()),
-        "machine": {"system": platform.platform(), "cpus": os.cpu_count()},
+        "machine": machine(),
         "git": _git(),
         **_merged(job, facts),
         "mlflow": earlier["mlflow"] if earlier is not None and unchanged else None,
         "mlflow_run_ids": earlier["mlflow_run_ids"] if earlier is not None else [],
+        "overrides": list(job.overrides),
         "config": dict(job.config),
     }
 
@@ -112,9 +119,29 @@ def _merged(job: Job, facts: Facts) -> dict[str, Any]:
     return {**({"shards": earlier["shards"]} if same else {}), "started": facts.started, "ended": now()}
 
 
+def _inputs(job: Job) -> list[dict[str, Any]]:
+    """The files that the run was made of; of one that is scored again or merged, what was known then."""
+    original = job.original()
+    return used(job.recipes) if original is None else list(original.get("inputs", []))
+
+
 @cache
-def packages() -> dict[str, str]:
-    return {name: number for name in PACKAGES if (number := _version(name))}
+def own_code() -> dict[str, Any]:
+    """This package: the commit of its checkout or of what it was installed from, whether that was changed, and the
+    hash of the code that decides results."""
+    package = Path(__file__).parents[1]
+    known = _git(package.parent) if (package.parent / ".git").exists() else _installed_from()
+    return {**(known or {"commit": None, "dirty": None}), "hash": code()}
+
+
+def _installed_from() -> dict[str, Any] | None:
+    """The commit that pip installed this package from, where it did."""
+    try:
+        origin = json.loads(distribution("harness").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return None
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    return {"commit": commit, "dirty": False} if commit else None
 
 
 @cache
@@ -131,27 +158,23 @@ def _modules(place: Path) -> list[Path]:
 
 def deciding_packages() -> dict[str, str]:
     """The versions of those packages that scores or the bytes of their files depend on."""
-    return {name: number for name, number in packages().items() if name not in INDIFFERENT}
+    installed = environment.versions()
+    return {name: installed[name] for name in PACKAGES if name in installed and name not in INDIFFERENT}
 
 
-def _version(package: str) -> str | None:
+def _git(folder: Path | None = None) -> dict[str, Any] | None:
+    """The commit of a folder, by default the one the command was called in, and whether its tracked files were
+    changed."""
+    command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
     try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _git() -> dict[str, Any] | None:
-    """The commit of the folder the command was called in, and whether its tracked files were changed."""
-
-    def ask(*arguments: str) -> str:
-        asked = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=10, check=True)
-        return asked.stdout.strip()
-
-    try:
-        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain", "-uno"))}
+        asked = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
+    lines = asked.stdout.splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid")), "(initial)")
+    if commit == "(initial)":  # nothing is committed yet
+        return None
+    return {"commit": commit, "dirty": any(not line.startswith("#") for line in lines)}
 
 
 def now() -> str:

@@ -15,7 +15,7 @@ import yaml
 
 from harness.inputs import files
 from harness.inputs.plugins import source as source_of
-from harness.run import generation, manifest, reading
+from harness.run import environment, generation, manifest, reading
 from harness.run.answers import Answers, Located
 from harness.run.facts import facts_of
 from harness.run.generation import Source
@@ -56,14 +56,14 @@ def _run(job: Job, started: str, progress: Progress) -> RunResult:
         source = Source.of(job)
         data, raced = entered(data, job.race, job.dataset.cluster, job.stats.seed, earlier)
         data, answers, stopped = answered(data, scorer, source, progress)
-        subject = _subject(job, data)
+        subject = subject_of(job, data)
         key = _result_key(subject, answers, scorer, job)
         unchanged = finished.unchanged(job.folder, earlier, key, scorer.metrics)
         keys = {"config": job.key, "system": source.identity, "result": key}
         facts = replace(facts_of(source, data, answers, keys, started, earlier), raced=raced)
         if earlier and unchanged:
             result = replace(unchanged, manifest=manifest.manifest(job, unchanged, facts, earlier["files"]))
-            store.write(job.folder, None, b"", _yaml(job.config), result.manifest)
+            store.write(job.folder, None, b"", _yaml(job.config), result.manifest, environment.of(job))
         else:
             if earlier and data_of(earlier) != (raced["data"] if raced else subject.dataset_key):
                 log.warning(CHANGED, job.folder)
@@ -124,11 +124,11 @@ def written(result: RunResult, writer: Writer, job: Job, facts: Facts) -> RunRes
     scores = store.scores_json(result, facts.examples)
     digests = {**writer.digests(), "scores.json": files.bytes_digest(scores)}
     result = replace(result, manifest=manifest.manifest(job, result, facts, digests))
-    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest)
+    store.write(job.folder, writer, scores, _yaml(job.config), result.manifest, environment.of(job))
     return result
 
 
-def _subject(job: Job, data: Data) -> Subject:
+def subject_of(job: Job, data: Data) -> Subject:
     original = job.original()
     key = original["dataset"]["key"] if original else data.key
     return Subject(job.name, job.dataset.name, key, job.system.name, job.dataset.cluster, job.folder)

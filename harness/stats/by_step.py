@@ -210,6 +210,7 @@ def _trend(scored: _Scored, level: float, further: int | None) -> Trend:
     up, down = (max(floor, scored.expansion.p_value(share(side * moves, side * slope), 1)) for side in (1.0, -1.0))
     steepest = slope + np.sqrt(scored.expansion.ratio) * student_quantile(1 - level, scored.expansion.df) * error
     more = round(span) if further is None else further
+    off = scored.seen[-count:] - scored.seen[-count:].mean() - slope * (at - at.mean())
     alpha = 1 - level
     return Trend(
         first=scored.steps[-count],
@@ -221,6 +222,7 @@ def _trend(scored: _Scored, level: float, further: int | None) -> Trend:
         verdict=IMPROVING if up <= alpha else WORSENING if down <= alpha else LEVEL,
         further=more,
         worth=float(np.clip(more * steepest, 0.0, _room(scored))),
+        noise=float(np.sqrt((off**2).sum() / (count - 2))) if count > 2 else None,
     )
 
 

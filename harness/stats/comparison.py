@@ -22,6 +22,7 @@ from harness.stats.design import Design
 from harness.stats.detection import needed, smallest_detectable
 from harness.stats.expansion import Expansion
 from harness.stats.family import corrected, macro
+from harness.stats.fewness import fewest
 from harness.stats.hypotheses import Hypothesis, Tested
 from harness.stats.interaction import interactions
 from harness.stats.intervals import interval, number, spread
@@ -30,6 +31,7 @@ from harness.stats.options import ComparisonOptions
 from harness.stats.paired import Pair, Paired, tested
 from harness.stats.per_example import outcomes
 from harness.stats.planning import against_seeds, degrees_of
+from harness.stats.posterior import Posterior
 from harness.stats.proportions import TANGO, PairedShares, unseen_error
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
 from harness.stats.spilled import Spilled
@@ -133,10 +135,18 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             margin=options.margin_of(metric.score_names[i]),
             degrees=degrees_of(gains, pair.n),
             stage=metric.stage,
+            caution=metric.caution,
         )
+        if options.posterior and differing[j] and np.isfinite(difference) and pair.n >= fewest(options.level):
+            row = replace(row, **_believed(paired.posterior(pair, j), differing[j], row.margin))
         if spreads is not None:
             row = replace(row, **against_seeds(spreads[j], difference, metric.higher_is_better, options))
         yield Tested(row, hypothesis)
+
+
+def _believed(posterior: Posterior, differing: int, margin: float | None) -> dict[str, Any]:
+    within = None if margin is None else number(posterior.within(margin))
+    return {"posterior_better": number(posterior.better(differing)), "posterior_within": within}
 
 
 def _bounds(pair: Pair, paired: Paired, differences: Array, seen: Array) -> tuple[Array, Array]:

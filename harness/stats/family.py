@@ -7,14 +7,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from harness.stats.corrections import benjamini_hochberg, holm, max_t, share
+from harness.stats.corrections import Scale, benjamini_hochberg, holm, max_t, normal_scores, share
 from harness.stats.detection import smallest_detectable
-from harness.stats.expansion import Expansion
-from harness.stats.fewness import TOO_FEW, reason, too_few
+from harness.stats.expansion import NORMAL, Expansion
+from harness.stats.fewness import TOO_FEW, least_p, reason, too_few
 from harness.stats.hypotheses import Hypothesis, Tested
 from harness.stats.intervals import interval, number, spread
 from harness.stats.joint import Joint, Swaps
@@ -23,6 +24,8 @@ from harness.stats.options import ComparisonOptions
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
+MANY_UNITS = 30
+"""Of equal size, from which replicates are taken for normal."""
 
 
 def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparison]:
@@ -51,9 +54,30 @@ def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: Comparison
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
     seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
     statistics = [float(options.statistic(np.array(d), up)) for d, up in seen]
-    shrunk = [part.by.expansion.shrunk for part in tested] if options.test == "bootstrap" else None
-    adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, shrunk)
+    scales = [_scale(part, options) for part in tested] if options.test == "bootstrap" else None
+    adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, scales)
     return [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
+
+
+def _scale(part: Tested, options: ComparisonOptions) -> Scale:
+    """Replicates of few units have shorter tails than the normal distribution, and each number of units has its own:
+    they are compared by how often each is reached."""
+    if part.by.expansion.effective >= MANY_UNITS or part.row.question == "seeds":
+        return Scale(part.by.expansion.shrunk, lambda draws: draws)
+    return Scale(partial(_by_p_value, part, options), partial(normal_scores, sides=options.sides))
+
+
+def _by_p_value(part: Tested, options: ComparisonOptions, distance: float) -> float:
+    """What a normal variable exceeds as often as the p of the hypothesis says; further out, as its distance in standard
+    deviations says, where no draw went as far."""
+    expansion, sides = part.by.expansion, options.sides
+    far = expansion.shrunk(distance)
+    if part.row.p_value is None or part.row.p_value >= 1:
+        return far
+    by_p = -NORMAL.inv_cdf(part.row.p_value / sides)
+    if part.row.p_value > expansion.p_value(1 / (options.resamples + 1), sides):
+        return by_p
+    return max(by_p, min(far, -NORMAL.inv_cdf(least_p(part.by.differing, sides) / sides)))
 
 
 class _Nulls(Sequence[Array]):
@@ -158,6 +182,8 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         lost=lost,
         method=method,
         note=None,
+        posterior_better=None,
+        posterior_within=None,
     )
     return Tested(row, hypothesis)
 

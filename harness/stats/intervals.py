@@ -146,7 +146,7 @@ def _plain(sample: Sample, estimates: Array, options: Options) -> tuple[Bounds, 
     if not len(shares):
         return ends_of, [method] * len(estimates)
     exact = WILSON if chosen == WILSON else AGRESTI_COULL
-    evidence = Evidence.of(sample.design, sample.expansion)
+    evidence = Evidence.of(sample.design, sample.expansion, sample.metric.outputs)
     smallest, largest = scale_of(sample.metric)
     scale = largest - smallest
 

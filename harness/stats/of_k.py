@@ -7,7 +7,8 @@
 | `exact_match.majority_4` | the score of what most of four outputs say, ties decided by lot; equal outputs are one |
 
 Each is the mean over all ways to choose k of an example's outputs, so that it is unbiased for every k up to their
-number, and then the mean over examples, whose interval comes as that of any score.
+number, and then the mean over examples, whose interval comes as that of any score: where every output is right or
+wrong, as that of a share.
 
 >>> best_of(np.array([[0.0, 0.0, 1.0]]))[:, 0]
 array([0.33333333, 0.66666667, 1.        ])
@@ -45,6 +46,8 @@ class OfK(Metric):
         self.score_names = tuple(f"{headline}.{kind}_{k}" for kind in kinds for k in range(1, most + 1))
         self.columns = tuple(f"{part} {name}" for part in ("sum", "count") for name in self.score_names)
         self.higher_is_better = metric.higher_is_better
+        if "pass" in kinds:  # every output is right or wrong
+            self.averaged, self.bounds, self.outputs = True, metric.bounds, most
 
     def statistics(self, batch: Batch) -> Array:
         raise NotImplementedError("made from the rows of another metric")

@@ -99,6 +99,8 @@ class ComparisonOptions:
     """Whether those tests are corrected over the family; not where all of them must pass (`harness gate`)."""
     sliced_by: str | None = None
     """A field or an expression: runs are compared in each of its slices, and whether the differences vary."""
+    posterior: bool = False
+    """Also the probability that the system is better, and that the difference is within its margin."""
     question: str | None = None
     """`outputs`: which of these are better; `seeds`: which system would be with new seeds. None: of seeds where every
     system has several."""

@@ -18,6 +18,7 @@ from harness.stats.design import Design, Kept
 from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired_seeds import Seeds
+from harness.stats.posterior import Posterior, posterior_draws
 from harness.stats.proportions import Evidence
 from harness.stats.resampling import (
     Draws,
@@ -64,6 +65,8 @@ class Paired:
         self.options, self.purpose = options, purpose
         self.design = self._design(group[0][0])
         self.seeds = Seeds(group, options)
+        if options.posterior and self.seeds.asked:
+            raise HarnessError("posterior: of these outputs, not of new seeds; expected the question outputs")
         self.swaps = Draws(self.design, options.resamples, options.seed, f"{purpose} swaps", flips=True)
         units = self.design.units
         self.exact = options.test == "randomization" and units < 63 and 2**units <= options.resamples
@@ -80,6 +83,7 @@ class Paired:
         """(units that are left, outputs of a system that are not) of each way to leave examples out."""
         self._samples: dict[Key, Sample] = {}
         self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
+        self._posterior = Spilled()
         self._estimates: dict[Key, Array] = {}
         self._evidence: dict[tuple[bytes, int], Evidence] = {}
         self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
@@ -118,6 +122,10 @@ class Paired:
                     self._replicates[key] = values[:, tested(sample.metric, options)].T
                     self._estimates[key] = sample.estimate()
                     self.seeds.add(key, sample, tested(sample.metric, options))
+            if options.posterior:
+                believed = posterior_draws(samples, options.resamples, options.seed, self.purpose)
+                for key, sample, values in zip(chosen, samples, believed, strict=True):
+                    self._posterior[key] = values[:, tested(sample.metric, options)].T
             for key, sums in zip([k for k, s in zip(chosen, samples, strict=True) if s.summable], marked, strict=False):
                 self._marked[key] = sums
         with quiet_single_thread():
@@ -162,6 +170,12 @@ class Paired:
     def differences(self, pair: Pair) -> Array:
         """Replicates (resamples, tested) of the differences."""
         return (self._replicates[pair.after] - self._replicates[pair.before]).T
+
+    def posterior(self, pair: Pair, score: int) -> Posterior:
+        """What is believed of the difference in one of the tested scores."""
+        sign = 1.0 if pair.metric.higher_is_better else -1.0
+        differences = sign * (self._posterior[pair.after][score] - self._posterior[pair.before][score])
+        return Posterior(differences, self.evidence(pair).expansion)
 
     def marked(self, pair: Pair) -> tuple[Array, Array]:
         """Sums (resamples, k) of the rows of baseline and system that are to be swapped."""

@@ -42,9 +42,9 @@ def scale_of(metric: Metric) -> tuple[float, float]:
 
 def two_valued(metric: Metric, rows: Array) -> NDArray[np.bool_]:
     """(s,) which scores are means of examples that all score one end of the scale or the other, by rows (n, k) without
-    NaN."""
-    if not metric.averaged:
-        return np.zeros(len(metric.score_names), np.bool_)
+    NaN; or that are shares of outputs which do."""
+    if not metric.averaged or metric.outputs > 1:
+        return np.full(len(metric.score_names), metric.averaged)
     low, high = scale_of(metric)
     values = metric.score_examples(rows)
     return np.asarray(((values == low) | (values == high)).all(axis=0))
@@ -60,8 +60,9 @@ class Evidence:
     """Whether rows are the units, drawn alike: then n is known, and nothing is resampled."""
 
     @classmethod
-    def of(cls, design: Design, expansion: Expansion) -> Evidence:
-        rows = len(design.members)
+    def of(cls, design: Design, expansion: Expansion, outputs: int = 1) -> Evidence:
+        """`outputs`: that each row stands for."""
+        rows = len(design.members) * outputs
         alike = design.units == rows and len(design.sizes) == 1 and design.repeats == 1
         return cls(rows, expansion, alike)
 

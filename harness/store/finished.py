@@ -40,6 +40,16 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
+def read_environment(folder: Path) -> dict[str, Any] | None:
+    """environment.json, or None where there is none, or what is there is not one."""
+    try:
+        environment: dict[str, Any] = shape.parsed(regular.read(folder / "environment.json"))
+        shape.check_environment(environment)
+    except (OSError, ValueError):
+        return None
+    return environment
+
+
 def read(folder: Path, scoring: Scoring | None) -> RunResult:
     """A stored run. Without `scoring` there are no statistics."""
     manifest, stored = documents(folder)

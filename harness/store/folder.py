@@ -4,7 +4,8 @@ scores.json         every score with its interval
 examples.parquet    one row for each example: texts, error, metadata, one column per score
 statistics.parquet  the rows of summable statistics; its metadata says which metric and options can score them
 config.yaml         the composed config, secrets masked
-manifest.json       what made it: content keys, signatures, versions, git commit, seed, machine, times
+manifest.json       what made it: command, content keys, hashes of files, signatures, versions, commits, seed, machine
+environment.json    the distributions that took part, by version and hash
 outputs.jsonl       the journal of generated outputs
 """
 
@@ -85,13 +86,16 @@ def intact(folder: Path, digests: Mapping[str, str]) -> bool:
         return False
 
 
-def write(folder: Path, result: Writer | None, scores: bytes, config: str, manifest: Mapping[str, Any]) -> None:
+def write(
+    folder: Path, result: Writer | None, scores: bytes, config: str, manifest: Mapping[str, Any], environment: Any
+) -> None:
     """Writes what changed in the folder; each file is replaced whole, the scores last. `result`: its tables, None where
     what is in the folder stays."""
     try:
         if result is not None:
             result.replace()
         atomic.write(folder / "config.yaml", config.encode())
+        atomic.write(folder / "environment.json", _json(environment))
         write_manifest(folder, manifest)
         if result is not None:
             atomic.write(folder / "scores.json", scores)
@@ -157,11 +161,12 @@ class StoredRows:
 
 def stored_rows(folder: Path) -> dict[str, StoredRows]:
     """Rows of an earlier run of this folder by their key; empty where there are none."""
-    described = described_rows(folder)
-    return {
-        about["key"]: StoredRows(partial(_parts, folder, name, about), about["provenance"])
-        for name, about in described.items()
-    }
+    return {about["key"]: rows_of(folder, name, about) for name, about in described_rows(folder).items()}
+
+
+def rows_of(folder: Path, name: str, about: Mapping[str, Any]) -> StoredRows:
+    """Those of one metric; `about`: what is stored with them."""
+    return StoredRows(partial(_parts, folder, name, about), about["provenance"])
 
 
 def described_rows(folder: Path) -> dict[str, Any]:

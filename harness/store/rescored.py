@@ -17,6 +17,7 @@ import numpy as np
 from harness.inputs import arrow
 from harness.store.example_table import COLUMNS, EACH, Expected, metadata_field, read_examples
 from harness.store.finished import documents
+from harness.store.textless import HASHED
 from harness.types import (
     ABSENT,
     PASSAGES,
@@ -38,6 +39,8 @@ class Stored:
     def __init__(self, folder: Path) -> None:
         manifest, content = documents(folder, ("scores.json", "examples.parquet", "manifest.json"))
         scores = content["scores"]
+        self.hashed = manifest.get("texts") == HASHED
+        """Whether it was packed without its texts, which are hashes then."""
         cluster = manifest["dataset"]["cluster"]
         table = read_examples(folder, Expected(None, () if cluster is None else (cluster,), tuple(scores)))
         columns = {

@@ -26,7 +26,7 @@ SUM = re.compile("[0-9a-f]{32}")
 """Of the hashes of all rows, modulo 2**64 in each half."""
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json")
 """What every finished run has."""
-NAMES = (*FILES, "config.yaml", "outputs.jsonl", "stderr.log", "cell.json", ".lock")
+NAMES = (*FILES, "config.yaml", "environment.json", "outputs.jsonl", "stderr.log", "cell.json", ".lock")
 """What a run reads or writes in its folder."""
 
 
@@ -108,6 +108,7 @@ MANIFEST = {
     "key": TEXT,
     "result": Maybe(TEXT),
     "group": (*TEXT, *NULL),
+    "overrides": Maybe(Each(TEXT, list), null=False),
     "cell": Maybe(CELL),
     "config": dict,
     "files": Each(TEXT),
@@ -119,15 +120,42 @@ MANIFEST = {
     "seed": WHOLE,
     "harness": TEXT,
     "git": Maybe({"commit": TEXT, "dirty": Maybe(FLAG)}),
+    "code": Maybe({"commit": Maybe(TEXT), "dirty": Maybe(FLAG), "hash": Maybe(TEXT)}),
+    "command": Maybe({
+        "typed": TEXT, "overrides": Maybe(Each(TEXT, list)), "choices": Maybe(Each((*TEXT, *NULL))),
+        "config_name": Maybe(TEXT), "config_path": Maybe(TEXT), "config_dirs": Maybe(Each(TEXT, list)),
+        "folder": Maybe(TEXT),
+    }),
+    "inputs": Maybe(Each(
+        {"option": TEXT, "path": TEXT, "file": Maybe(TEXT, null=False), "bytes": WHOLE, "sha256": TEXT}, list,
+    )),
+    "texts": Maybe(TEXT),
+    "packages": Maybe(Each(TEXT)),
+    "python": Maybe(TEXT),
+    "machine": Maybe({
+        "system": Maybe(TEXT), "cpus": Maybe(WHOLE), "cpu": Maybe(TEXT), "gpus": Maybe(Each(TEXT, list)),
+        "blas": Maybe(TEXT),
+    }),
     "mlflow": Maybe({"run_id": TEXT, "uri": Maybe(TEXT, null=False), "where": Maybe(TEXT, null=False)}, absent=False),
     "mlflow_run_ids": Each(TEXT, list),
     "started": TEXT,
     "ended": TEXT,
 }  # fmt: skip
+TRACKING = {
+    "experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG), "parents": Maybe(FLAG),
+    "traces": Maybe(WHOLE),
+}  # fmt: skip
 CONFIG = {
     "dataset": Maybe(dict, null=False),
     "system": Maybe(dict, null=False),
-    "tracking": Maybe({"experiment": Maybe(TEXT), "uri": Maybe(TEXT)}, null=False),
+    "tracking": Maybe(TRACKING, null=False),
+}
+ENVIRONMENT = {
+    "python": TEXT,
+    "implementation": Maybe(TEXT),
+    "platform": Maybe(TEXT),
+    "machine": Maybe(TEXT),
+    "packages": Each({"name": TEXT, "version": TEXT, "record": Maybe(TEXT)}, list),
 }
 STATISTICS = {
     "_target_": TEXT,
@@ -195,6 +223,12 @@ def check_cell(content: Any) -> None:
 def check_statistics(content: Any) -> None:
     """Refuses what cannot be the head of a statistics.parquet."""
     _check(content, {"metrics": Each(STATISTICS)})
+
+
+def check_environment(content: Any) -> None:
+    """Refuses what cannot be the content of an environment.json."""
+    _of_this_schema(content)
+    _check(content, ENVIRONMENT)
 
 
 def experiment(manifest: dict[str, Any]) -> str:

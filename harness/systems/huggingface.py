@@ -164,7 +164,9 @@ class HuggingFace(System):
 
     def about(self) -> dict[str, str]:
         """For the manifest and for tracking."""
-        return {"batch_invariant": str(self.batch_invariant).lower()}
+        identity = self.pretrained.identity()
+        known = {} if identity is None else {"model_key": identity}
+        return {"batch_invariant": str(self.batch_invariant).lower(), **known}
 
     def _size(self, rows: int, longest: int) -> int:
         return rows * self.decoding.num_beams * (longest + self.decoding.max_new_tokens)

@@ -115,6 +115,11 @@ class OpenAI(System):
         asked = [self.prompt.template, self.system_message, self.parameters, self.extra]
         return digest(["openai", VERSION, self.endpoint, self.base_url, self.model, self.revision, asked])
 
+    def about(self) -> dict[str, str]:
+        """The model's own identity, whatever it is asked."""
+        known = self.revision is not None
+        return {"model_key": digest(["endpoint", self.base_url, self.model, self.revision])} if known else {}
+
     def seen(self, example: Example) -> str:
         return self.prompt(example)
 

@@ -209,22 +209,22 @@ def _tables(file: Path) -> bytes:
         return copy.serialize()
 
 
-def experiment_id(client: Any, uri: str, name: str, artifacts: Path) -> str:
+def experiment(client: Any, uri: str, name: str, artifacts: Path) -> Any:
     """The experiment of that name, made if there is none; where no server keeps artifacts, they go to a folder."""
     from mlflow.exceptions import MlflowException
 
-    experiment = client.get_experiment_by_name(name)
-    if experiment is None:
+    known = client.get_experiment_by_name(name)
+    if known is None:
         # without a server MLflow would put artifacts in ./mlruns of whatever folder it is called in
         location = artifacts.absolute().as_uri() if _scheme(uri) in DATABASES else None
         try:
-            return str(client.create_experiment(name, location, tags=TABLE_OF_RUNS))
+            client.create_experiment(name, location, tags=TABLE_OF_RUNS)
         except MlflowException:  # another process was quicker
-            experiment = client.get_experiment_by_name(name)
-            if experiment is None:
+            if client.get_experiment_by_name(name) is None:
                 raise
-    if experiment.lifecycle_stage == "deleted":
+        known = client.get_experiment_by_name(name)
+    if known.lifecycle_stage == "deleted":
         raise HarnessError(
             f"the MLflow experiment {name!r} was deleted; expected another tracking.experiment, or restore it in MLflow"
         )
-    return str(experiment.experiment_id)
+    return known

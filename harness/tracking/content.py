@@ -1,4 +1,4 @@
-"""What a run folder is in MLflow: numbers, parameters, tags and the data set, all within MLflow's limits.
+"""What goes to MLflow within its limits: names, texts, calls, and the data set of a run.
 
 Whatever does not fit is cut with a mark, and is whole in an artifact: config.yaml, manifest.json, scores.json.
 """
@@ -14,87 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.inputs.files import digest
-from harness.inputs.nested import settings
 from harness.masking import MASK
-from harness.types import RunResult, Score
-from harness.types.settings import deciding
+from harness.types import RunResult
 
 MAX_METRICS, MAX_PARAMS, MAX_TAGS, MAX_TOGETHER, MAX_REQUEST = 1000, 100, 100, 1000, 900_000  # of one call
 MAX_KEY, MAX_VALUE, MAX_TAG = 250, 6000, 5000
 DIGEST, MAX_DATASET, MAX_SOURCE, MAX_SCHEMA = 16, 500, 65_000, 1_000_000
-INCIDENTAL = tuple(key for key in deciding("place", "manner") if key != "tracking")
-"""May differ when the same result is logged again; MLflow refuses a parameter of another value."""
-
-
-def metrics_of(run: RunResult, model: str | None = None) -> list[Any]:
-    """Every number of a run, at the training step where it has one, on the page of a model where it is given."""
-    from mlflow.entities import Metric
-
-    ended, step = milliseconds(run.manifest["ended"]), run.manifest["system"].get("step") or 0
-    values: dict[str, float | None] = {
-        "examples": float(run.manifest["dataset"]["examples"]),
-        "failed": float(run.failed),
-        "seconds": (ended - milliseconds(run.manifest["started"])) / 1000,
-        **{f"health/{name}": value for name, value in run.health.items() if name != "warnings"},
-        **{f"generation/{name}": value for name, value in run.manifest["generation"].items()},
-        **bounded(run.scores),
-        **sliced(run),
-    }
-    known = {name: value for name, value in values.items() if value is not None}
-    return [Metric(name, value, ended, step, model_id=model) for name, value in named(known.items())]
-
-
-def bounded(scores: Mapping[str, Score]) -> dict[str, float]:
-    """Scores under their names with their bounds, without those that are missing."""
-    values: dict[str, float | None] = {}
-    for name, score in scores.items():
-        values.update({name: score.estimate, f"{name}/ci_low": score.low, f"{name}/ci_high": score.high})
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def sliced(run: RunResult) -> dict[str, float]:
-    """The headline scores by slice: `slice/domain: news/bleu`."""
-    values = {
-        f"slice/{part.by}: {part.label}/{name}": score.estimate
-        for part in run.slices
-        for name, score in part.scores.items()
-    }
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def params_of(config: Mapping[str, Any]) -> list[Any]:
-    """The composed config, a parameter for each of its leaves."""
-    from mlflow.entities import Param
-
-    kept = ((name, value) for name, value in settings(config) if name.partition(".")[0] not in INCIDENTAL)
-    return [Param(name, cut(value, MAX_VALUE, "whole in config.yaml")) for name, value in named(kept)]
-
-
-def tags_of(run: RunResult, more: Mapping[str, str]) -> list[Any]:
-    """Content keys, commit, seed, signatures: what made the run."""
-    from mlflow.entities import RunTag
-
-    manifest = run.manifest
-    tags = {
-        "harness.name": run.name,
-        "harness.dataset": run.dataset,
-        "harness.dataset_key": run.dataset_key,
-        "harness.system": run.system,
-        "harness.system_key": str(manifest["system"]["key"]),
-        "harness.seed": str(manifest["seed"]),
-        "harness.version": str(manifest["harness"]),
-        "harness.folder": str(run.path),
-        "mlflow.source.name": "harness",
-        "mlflow.source.type": "LOCAL",
-        **{f"harness.system.{name}": str(value) for name, value in manifest["system"].get("about", {}).items()},
-        **{f"harness.dataset.{name}": str(value) for name, value in manifest["dataset"].get("about", {}).items()},
-        **{f"harness.signature.{name}": metric["signature"] for name, metric in manifest["metrics"].items()},
-    }
-    if manifest.get("git"):
-        tags["mlflow.source.git.commit"] = manifest["git"]["commit"]
-        tags["harness.git.dirty"] = str(manifest["git"]["dirty"]).lower()
-    cuts = [(name, cut(value, MAX_TAG, "whole in manifest.json")) for name, value in named(tags.items())]
-    return [RunTag(name, value) for name, value in [*cuts, *more.items()]]
 
 
 def dataset_of(run: RunResult, columns: Mapping[str, str]) -> Any:

@@ -10,15 +10,16 @@ from typing import Any
 
 from harness.inputs.files import digest
 from harness.inputs.nested import leaves
-from harness.tracking import content
-from harness.types import RunResult
+from harness.tracking import content, logged_numbers
+from harness.tracking.logged_numbers import Of
+from harness.types import RunRecord, RunResult
 
 TAG = "harness.seeds"
 INCIDENTAL = ("system.name", "system.path")
 """What a run is called, not how it was set."""
 
 
-def seed_of(run: RunResult) -> tuple[str, str, int] | None:
+def seed_of(run: RunResult | RunRecord) -> tuple[str, str, int] | None:
     """(what the runs of the same system share, what it is called, which seed this is); None where the run is no seed of
     a group."""
     config: Mapping[str, Any] = run.manifest["config"]
@@ -35,20 +36,19 @@ def seed_of(run: RunResult) -> tuple[str, str, int] | None:
 
 def log_seed(client: Any, parent: str, run: RunResult, step: int) -> None:
     """The scores of one seed at its step, and of all seeds so far the mean and the standard deviation."""
-    from mlflow.entities import Metric
-
     ended = content.milliseconds(run.manifest["ended"])
-    known = content.named(content.bounded(run.scores).items())
-    metrics = [Metric(name, value, ended, step) for name, value in known]
+    of = Of(run.dataset, run.dataset_key[: content.DIGEST])
+    known = content.named(logged_numbers.scored(run.scores).items())
+    metrics = [of.metric(name, value, ended, step) for name, value in known]
     new = False
     for name, score in run.scores.items():
         if score.headline and score.estimate is not None:
             points = {point.step: point.value for point in client.get_metric_history(parent, name)}
             new |= points.get(step) != score.estimate
             values = list({**points, step: score.estimate}.values())
-            metrics.append(Metric(f"{name}/mean", statistics.fmean(values), ended, len(values)))
+            metrics.append(of.metric(f"seeds/{name}.mean", statistics.fmean(values), ended, len(values)))
             if len(values) > 1:
-                metrics.append(Metric(f"{name}/sd", statistics.stdev(values), ended, len(values)))
+                metrics.append(of.metric(f"seeds/{name}.sd", statistics.stdev(values), ended, len(values)))
     if not new:
         return
     for batch in content.batches(metrics, [], []):

@@ -94,7 +94,7 @@ def scored(
 
 
 def log_to_mlflow(result: RunResult, step: int, prefix: str) -> None:
-    from harness.tracking.mlflow import log_to_active_run
+    from harness.tracking.curve_parent import log_to_active_run
 
     if log_to_active_run(result, step, prefix) is None:
         log.warning("there is no active MLflow run: step %d is not logged; expected mlflow.start_run() before", step)

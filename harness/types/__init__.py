@@ -33,6 +33,7 @@ from harness.types.nouns import (
     Output,
     Score,
     Signature,
+    bound_name,
     nothing,
     titled,
 )
@@ -42,6 +43,7 @@ from harness.types.results import (
     Figure,
     Group,
     Interaction,
+    Outcome,
     RunRecord,
     RunRecords,
     RunResult,
@@ -68,8 +70,9 @@ from harness.types.texts import TextLists, Texts, text_fault
 __all__ = [
     "ABSENT", "BLOCK", "IMPORTED", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache",
     "Checkpoint", "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine",
-    "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Output",
-    "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "RunResults", "Score",
-    "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked",
-    "Tracker", "Trend", "check_choice", "check_least", "joined_columns", "nearest", "nothing", "text_fault", "titled",
+    "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric",
+    "Outcome", "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult",
+    "RunResults", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists",
+    "Texts", "Tracked", "Tracker", "Trend", "bound_name", "check_choice", "check_least", "joined_columns", "nearest",
+    "nothing", "text_fault", "titled",
 ]  # fmt: skip

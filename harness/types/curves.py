@@ -48,6 +48,8 @@ class Trend:
     """So many more steps ..."""
     worth: float
     """... are worth this at most, if they gain no more each than the last ones did."""
+    noise: float | None = None
+    """How far the scores of these steps lie from the line, one standard deviation; None of two steps."""
 
 
 @dataclass(frozen=True, slots=True)

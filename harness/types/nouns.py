@@ -191,3 +191,12 @@ class Alignment:
     moves: tuple[tuple[int, int, float, float], ...] = ()
     """(token of the output, token of the reference, the share of all weight that goes from one to the other, their
     cosine); empty where each token has one match."""
+
+
+def bound_name(score: str, side: str) -> str:
+    """What the `low` or `high` end of a score's interval is called in MLflow and in lists of runs.
+
+    >>> bound_name("bleu", "low")
+    'interval/bleu.low'
+    """
+    return f"interval/{score}.{side}"

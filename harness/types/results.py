@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.types.curves import Curve
 from harness.types.lists import Lists, Rows
-from harness.types.nouns import DIGITS, Array, Score, Signature
+from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name
 from harness.types.seams import Metric
 from harness.types.shown import Shape, Shown, comparisons_of, counted, runs_of, scores_of
 
@@ -135,6 +135,12 @@ class Comparison:
     """Where the question is of seeds, the variance of the difference by its sources: `harness.stats.seeds.Spread`."""
     needed_seeds: int | None = None
     """Where it is, the seeds of each system that would detect the difference seen on these units."""
+    caution: str | None = None
+    """What must be known of the score before it is compared: that a larger data set has a larger one, say."""
+    posterior_better: float | None = None
+    posterior_within: float | None = None
+    """Where asked for: the probability, by the Bayesian bootstrap, that the system is better, and that the difference
+    is smaller than the margin; None where no example differs or there are too few."""
     stage: str | None = None
     """`retrieval`, `faithfulness` or `answer`: which part of a system that retrieves and answers the score is of."""
 
@@ -308,7 +314,7 @@ class RunRecord(Shown):
         names = ("name", "dataset", "system", "experiment", "examples", "failed", "started", "ended")
         row = {name: getattr(self, name) for name in names}
         for name, value in self.values.items():
-            bounds = {f"{name}/ci_low": value["low"], f"{name}/ci_high": value["high"]}
+            bounds = {bound_name(name, side): value[side] for side in ("low", "high")}
             row |= {name: value["estimate"], **bounds}
         return {**row, "folder": str(self.path)}
 
@@ -412,6 +418,22 @@ class Figure:
     """What it shows and how to read it, as plain text."""
     chart: Any
     """An altair chart without a theme; `.to_dict()` is its Vega-Lite spec with the data in it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of runs that belong together, for the page of their parent."""
+
+    name: str
+    """What they are, in a few words."""
+    note: str
+    """Score table, verdicts and the best, in Markdown."""
+    files: Mapping[str, bytes]
+    """Figures, table and report by file name."""
+    tags: Mapping[str, str]
+    """What varied, with its values."""
+    best: Mapping[str, float]
+    """The best run's score, and what remains of it after correction for the choice: `bleu`, `bleu.corrected`."""
 
 
 @dataclass(frozen=True, slots=True)

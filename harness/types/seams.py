@@ -268,6 +268,9 @@ class Metric(ABC):
     """True where every score of the corpus is the mean of its examples' scores."""
     bounds: tuple[float, float] | None = None
     """The range of headline scores, of an example and of a corpus, where there is one."""
+    outputs: int = 1
+    """Outputs of an example that a row stands for: the value of an example is then a share of them, or of the ways to
+    choose among them, where `averaged`."""
     caution: str | None = None
     """What a reader must know wherever one of its values is printed, such as that it grows with the data set."""
     title: str | None = None

@@ -46,6 +46,9 @@ class TrackingConfig:
     _target_: str = "harness.tracking.none.NoTracking"
     experiment: str = "harness"
     uri: Optional[str] = None  # noqa: UP045
+    subscores: Any = False
+    parents: Any = True
+    traces: int = 0
 
 
 @dataclass

@@ -46,7 +46,7 @@ def below(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["bleu>=30"], "ac"),
         (["bleu<30"], "b"),
         (["bleu=12.50"], "b"),
-        (["bleu/ci_low>11", "bleu/ci_high<=32"], "a"),
+        (["interval/bleu.low>11", "interval/bleu.high<=32"], "a"),
         (["rouge1>0"], "a"),  # one that has no value, and one without the score, are not above 0
         (["rouge1<1"], "a"),
         (["rouge1=null"], "c"),

@@ -51,6 +51,11 @@ def test_the_curve_of_runs_in_any_order(capsys: pytest.CaptureFixture[str]) -> N
         answer(curve),
     )
     assert "500 more steps could be worth" in outlook(curve)
+    trend = curve.trend
+    last = [(point.step, point.estimate) for point in curve.steps][-trend.steps :]
+    residuals = np.polyfit(*zip(*last, strict=True), 1, full=True)[1]
+    assert trend.noise == pytest.approx(np.sqrt(residuals.sum() / (trend.steps - 2)), abs=1e-9)
+    assert "From step to step scores vary by" in outlook(curve)
     assert study(runs, options=ComparisonOptions(resamples=300)).curves[0].steps == curve.steps
     print_curve(runs, [curve])
     shown = capsys.readouterr().out

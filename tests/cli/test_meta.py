@@ -79,7 +79,7 @@ def test_the_tables_and_the_json_agree_with_scipy(meta: Callable[..., Called]) -
     assert "single outputs, all" in shown.out
     assert "\nsystems\n" in shown.out
     assert "acc*eq of single outputs: who agrees better" in shown.out
-    assert "Intervals: percentiles over 100 resamples of items and systems." in shown.out
+    assert "Intervals: expanded percentiles over 100 resamples of items and systems." in shown.out
     document = json.loads(meta("--group", "none", "--json").out)
     assert (document["schema"], document["n"], document["items"]) == (1, 96, 24)
     rows = {(row["level"], row["score"], row["coefficient"]): row for row in document["coefficients"]}
@@ -108,8 +108,19 @@ def test_the_tables_and_the_json_agree_with_scipy(meta: Callable[..., Called]) -
 def test_one_coefficient_and_what_is_drawn(meta: Callable[..., Called]) -> None:
     document = json.loads(meta("--coefficient", "kendall_b", "--resample", "items", "--json").out)
     assert {row["coefficient"] for row in document["coefficients"]} == {"kendall_b"}
-    assert [row["p_systems"] for row in document["tests"]] == [None]
+    assert [(row["p_outputs"], row["verdict"]) for row in document["tests"]] == [(None, "not distinguishable")]
     assert document["group"] == "item"
+    assert document["note"] is None
+
+
+def test_four_systems_tell_nothing_of_others(meta: Callable[..., Called]) -> None:
+    document = json.loads(meta("--coefficient", "kendall_b", "--json").out)
+    (row,) = document["tests"]
+    assert row["verdict"] == "too few to tell"
+    assert row["p_adjusted"] >= max(2 / 2**4, row["p_outputs"])
+    assert document["note"] == (
+        "4 systems tell nothing of others: 6 are the fewest that could. --resample items asks about these systems."
+    )
 
 
 def test_one_run_needs_no_system(meta: Callable[..., Called], folder: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_real_run_is_listed_as_it_was_scored(files: Path, cli: Cli) -> None:
     assert best.config["stats"]["seed"] == 12345
     row = worst.row()
     assert (row["name"], row["folder"]) == ("dev-bad", str(worst.path))
-    assert (row["bleu"], row["bleu/ci_low"]) == (worst.scores["bleu"].estimate, worst.scores["bleu"].low)
+    assert (row["bleu"], row["interval/bleu.low"]) == (worst.scores["bleu"].estimate, worst.scores["bleu"].low)
     listed = cli("runs", "--sort", "-bleu")
     assert listed.code == 0, listed.err
     head, first, second, note = listed.out.splitlines()
@@ -133,7 +133,7 @@ def test_options(three: Path, cli: Cli) -> None:
             ("--json", "--score", "stats.seed"),
             "--score stats.seed: no run has a score stats.seed; expected one of bleu",
         ),
-        (("--score", "ter/ci_low"), "--score ter/ci_low: no run has a score ter/ci_low (did you mean 'ter'?)"),
+        (("--score", "interval/ter.low"), "--score interval/ter.low: no run has a score interval/ter.low"),
         (("--in", "nowhere"), "no folder nowhere"),
     ):
         refused = cli("runs", *wrong)

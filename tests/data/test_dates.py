@@ -47,7 +47,7 @@ def test_the_demonstration_shortened(
     chrf = history(store, curve.info.run_id, "chrf")
     assert list(chrf) == [20, 40, 60, 80, 100]
     assert chrf[100] > chrf[20] + 10
-    low, high = (history(store, curve.info.run_id, f"chrf/{bound}") for bound in ("ci_low", "ci_high"))
+    low, high = (history(store, curve.info.run_id, f"interval/chrf.{bound}") for bound in ("low", "high"))
     assert all(low[step] < chrf[step] < high[step] for step in chrf)
     dates.main(["runs/dates"])  # nothing is trained twice
     assert len(list(Path("runs/dates").glob("checkpoint-*"))) == 5

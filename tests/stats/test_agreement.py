@@ -12,7 +12,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.meta_coverage import panel_of
+from benchmarks.coverage.meta import panel_of
 from harness.stats import exchange
 from harness.stats.agreement import agreement
 from harness.stats.panel import MetaOptions, Panel

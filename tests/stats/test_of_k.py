@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.coverage.cells import Share
+from benchmarks.coverage.repeats import made
 from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.of_k import Several, best_of, majority, plurality
@@ -121,3 +123,19 @@ def test_a_run_has_them(cli: Any) -> None:
     assert not any(name.startswith(("bleu.pass", "bleu.best")) for name in stored)
     table = cli("table", "run", "--score", "exact_match.pass_4", "--level", "0.9")
     assert "pass@4" in table.out
+
+
+def test_shares_of_outputs_near_the_end_have_a_width() -> None:
+    """Of sixty examples that are right within four tries the interval was [100, 100]."""
+    right = np.ones((60, 4))
+    right[:, 1:] = np.random.default_rng(1).random((60, 3)) < 0.5
+    several = Several({"share": Share()})
+    rows = made("a", right)
+    several.add(Texts.of([str(i) for i in range(right.size)]), {"share": rows.statistics["canned"].whole})
+    tallies = several.tallies(Design.of_run(rows), {"share": Signature({}, {})})
+    scores = intervals.tallied_scores(tallies, Options(resamples=500))
+    last, first = scores["share.pass_4"], scores["share.pass_1"]
+    assert (last.estimate, last.high, last.method) == (1.0, 1.0, "agresti-coull")
+    assert last.low is not None and 0.9 < last.low < 0.95
+    assert first.low is not None and first.high is not None
+    assert first.high - first.low < 0.13  # a share of 240 outputs, not of 60

@@ -178,9 +178,9 @@ def test_each_checkpoint_is_a_run_and_only_new_ones_are_generated(
         assert run.data.tags["mlflow.parentRunId"] == curve.info.run_id
         assert list(history(folder, run.info.run_id, "chrf")) == [int(name.rpartition("-")[2])]
     stored = {step: json.loads((path / "scores.json").read_text())["scores"]["chrf"] for step, path in folders.items()}
-    for suffix, field in (("", "estimate"), ("/ci_low", "low"), ("/ci_high", "high")):
+    for key, field in (("{}", "estimate"), ("interval/{}.low", "low"), ("interval/{}.high", "high")):
         expected = {step: score[field] for step, score in stored.items()}
-        assert history(folder, curve.info.run_id, f"chrf{suffix}") == expected
+        assert history(folder, curve.info.run_id, key.format("chrf")) == expected
 
 
 def test_output_dir_and_name_are_shared_and_a_multirun_has_curves_of_its_own(
@@ -200,7 +200,9 @@ def test_output_dir_and_name_are_shared_and_a_multirun_has_curves_of_its_own(
     runs = store.search_runs([store.get_experiment_by_name("harness").experiment_id])
     (group,) = [run for run in runs if "harness.group" in run.data.tags]
     curves = [run for run in runs if "harness.series" in run.data.tags]
-    assert sorted(run.info.run_name.partition("-")[0] for run in curves) == ["dev", "test"]
+    assert sorted(run.info.run_name for run in curves) == [
+        f"2 checkpoints on {name} by step" for name in ("dev", "test")
+    ]
     assert {run.data.tags["mlflow.parentRunId"] for run in curves} == {group.info.run_id}
     assert len(runs) == 1 + 2 + 4
     for run in curves:

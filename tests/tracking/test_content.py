@@ -13,7 +13,7 @@ import pytest
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.utils.validation import _validate_batch_log_data, _validate_batch_log_limits, _validate_dataset_inputs
 
-from harness.tracking import content, evaluation_table
+from harness.tracking import content, evaluation_table, labelling, logged_numbers
 from harness.tracking.description import MAX_NOTE, description, escaped
 from harness.types import RunResult, Score
 
@@ -64,16 +64,36 @@ def test_names_that_mlflow_takes() -> None:
 
 
 def test_parameters_that_are_too_long_are_cut_with_a_mark() -> None:
-    params = {p.key: p.value for p in content.params_of({"prompt": "x" * 9000, "nul": "a\0b", "name": "n", "system": {"name": "s"}})}  # fmt: skip
-    assert len(params["prompt"]) == 6000 and params["prompt"].endswith("xx … (whole in config.yaml)")
-    assert params["nul"] == "a\ufffdb"  # PostgreSQL refuses NUL
-    assert "name" not in params and params["system.name"] == "s"
+    logged = run([score("bleu")])
+    logged.manifest["overrides"] = ["system", "system.prompt", "system.nul", "name", "dataset.path", "system.gone"]
+    logged.manifest["config"] = {"system": {"prompt": "x" * 9000, "nul": "a\0b", "top_p": 1.0}, "name": "n", "limit": 5}
+    params = {param.key: param.value for param in labelling.params_of(logged)}
+    prompt = params.pop("system.prompt")
+    assert len(prompt) == 6000 and prompt.endswith("xx … (whole in config.yaml)")
+    # PostgreSQL refuses NUL
+    assert params == {"system": "s", "dataset": "d", "metrics": "m", "system.nul": "a\ufffdb", "limit": "5"}
+
+
+def test_the_name_of_a_cell_tells_it_from_the_others() -> None:
+    cell = {"system.temperature": 0.7, "system.top_p": 0.9}
+    for parameters, name in (
+        (cell, "s temperature=0.7 top_p=0.9"),
+        ({"system": "lead", "system.sentences": 2}, "s sentences=2"),
+        ({"dataset.path": "a.jsonl", **cell}, "n temperature=0.7 top_p=0.9"),
+        ({"system.path": "good.jsonl"}, "n"),
+        ({"system.seed": 1, "stats.seed": 2}, "s system.seed=1 stats.seed=2"),
+    ):
+        logged = run([score("bleu")])
+        logged.manifest["cell"] = {"label": "", "parameters": parameters, "number": 0}
+        assert labelling.name_of(logged) == name
+    logged.manifest["config"] = {"name": "mine"}
+    assert labelling.name_of(logged) == "n system.seed=1 stats.seed=2"
 
 
 def test_tags_and_data_set_within_limits() -> None:
     logged = run([score("bleu")], dataset="d" * 900, name="é" * 9000)
     logged.manifest["dataset"]["about"] = {"note": "x" * 90_000}
-    tags = content.tags_of(logged, {})
+    tags = labelling.tags_of(logged, {})
     _validate_batch_log_data([], [], tags)
     assert all(len(tag.value) <= 5000 for tag in tags)
     given = content.dataset_of(logged, {f"field{i}": "string" for i in range(40_000)})
@@ -85,9 +105,12 @@ def test_tags_and_data_set_within_limits() -> None:
 def test_steps_and_times() -> None:
     logged = run([score("bleu"), replace(score("none", None), low=None, high=None)])
     logged.manifest["system"]["step"] = 500
-    metrics = {metric.key: (metric.value, metric.step, metric.timestamp) for metric in content.metrics_of(logged)}
-    assert metrics["bleu/ci_high"] == (15.0, 500, 1767225602500)
-    assert metrics["seconds"][0] == 2.5
+    metrics = {
+        metric.key: (metric.value, metric.step, metric.timestamp)
+        for metric in logged_numbers.metrics_of(logged, logged_numbers.Of())
+    }
+    assert metrics["interval/bleu.high"] == (15.0, 500, 1767225602500)
+    assert metrics["run/seconds"][0] == 2.5
     assert "none" not in metrics  # missing is missing
 
 

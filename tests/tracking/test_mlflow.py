@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.tracking.mlflow import ARTIFACTS
+from harness.tracking.filling import ARTIFACTS
 from tests.cli.test_main import harness as command
 from tests.cli.test_main import imported_by
 from tests.conftest import Called
@@ -41,20 +41,20 @@ def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
     (scores_path,) = files.glob("runs/mine/*/scores.json")
     scores = json.loads(scores_path.read_text())["scores"]
     for name, score in scores.items():
-        logged = [run.data.metrics[key] for key in (name, f"{name}/ci_low", f"{name}/ci_high")]
-        assert logged == [score["estimate"], score["low"], score["high"]]
-    assert run.data.metrics["examples"] == 4
-    assert run.data.metrics["failed"] == 0
+        if "." not in name:
+            logged = [run.data.metrics[key] for key in (name, f"interval/{name}.low", f"interval/{name}.high")]
+            assert logged == [score["estimate"], score["low"], score["high"]]
+    assert run.data.metrics["run/examples"] == 4
+    assert run.data.metrics["run/failed"] == 0
     assert run.data.metrics["health/empty"] == 0
     assert run.data.metrics["health/length_ratio"] == pytest.approx(57 / 55)
     assert "health/cut" not in run.data.metrics  # not known of a file
     assert run.data.metrics["generation/generated"] == 0
     assert run.info.run_name == "dev-good"
     assert run.info.status == "FINISHED"
-    assert run.data.params["metrics.bleu.tokenize"] == "13a"
-    assert run.data.tags["harness.signature.bleu"] == scores["bleu"]["signature"]
+    assert run.data.params["system"] == "good"
     artifacts = {item.path for item in store.list_artifacts(run.info.run_id)}
-    assert artifacts == {*ARTIFACTS, "manifest.json", "eval_results_table.json"} - {
+    assert artifacts == {*ARTIFACTS, "manifest.json", "keys.json", "eval_results_table.json"} - {
         "outputs.jsonl"
     }  # nothing was generated
     manifest = json.loads((scores_path.parent / "manifest.json").read_text())
@@ -98,6 +98,29 @@ def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
     assert sorted(run.info.run_name for run in children) == ["dev-bad", "dev-good", "test-bad", "test-good"]
 
 
+def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
+    """At the end of a multirun; and the same again from the run folders alone, once."""
+    swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=lead", "system.sentences=1,2")
+    called = cli(*swept, "metrics=[bleu]", "stats.resamples=50", "tracking.experiment=sweep")
+    assert called.code == 0, called.err
+    scores = {run.path: run.scores["bleu"].estimate for run in harness.runs()}
+    for uri in (f"sqlite:///{files}/runs/mlflow.db", f"sqlite:///{files}/again.db"):
+        synced = cli("sync", "--uri", uri)
+        assert synced.code == 0, synced.err
+        store = client(uri)
+        (parent,) = [run for run in stored_runs(store, "sweep") if "harness.group" in run.data.tags]
+        assert parent.info.run_name == "2 runs on dev by sentences"
+        assert parent.data.tags["varied.sentences"] == "1, 2"
+        assert parent.data.metrics["best/bleu"] == max(scores.values())
+        assert parent.data.metrics["best/bleu.corrected"] <= max(scores.values())
+        assert "the best of 2 is **" in parent.data.tags["mlflow.note.content"]
+        artifacts = {item.path for item in store.list_artifacts(parent.info.run_id)}
+        assert artifacts >= {"report.html", "forest-dev.png", "sweep-dev.png", "scores.csv", "scores.md"}
+    before = (files / "again.db").read_bytes()
+    assert cli("sync", "--uri", uri).code == 0
+    assert (files / "again.db").read_bytes() == before  # nothing was made again
+
+
 def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
     """Below that of the multirun: the scores by seed, their mean and standard deviation."""
     swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=random", "metrics=[bleu]")
@@ -113,8 +136,8 @@ def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
     assert parent.info.run_name == "dev-random by system.seed"
     points = {point.step: point.value for point in store.get_metric_history(parent.info.run_id, "bleu")}
     assert sorted(points) == [1, 2, 3]
-    assert parent.data.metrics["bleu/mean"] == pytest.approx(np.mean(list(points.values())))
-    assert parent.data.metrics["bleu/sd"] == pytest.approx(np.std(list(points.values()), ddof=1))
+    assert parent.data.metrics["seeds/bleu.mean"] == pytest.approx(np.mean(list(points.values())))
+    assert parent.data.metrics["seeds/bleu.sd"] == pytest.approx(np.std(list(points.values()), ddof=1))
 
 
 def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:
@@ -150,7 +173,12 @@ def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
     port = free_port()
     with served(port, files, "harness", "ui", "--port", str(port)) as uri:
         assert "shown" in {experiment.name for experiment in client(uri).search_experiments()}
-        assert f"open {uri}/#/experiments?workflowType=machine_learning" in (files / "log").read_text()
+        shown = client(uri).get_experiment_by_name("shown")
+        page = f"{uri}/#/experiments/{shown.experiment_id}/runs?workflowType=machine_learning&viewStateShareKey=harness"
+        assert f"open {page}" in (files / "log").read_text()
+        view = json.loads(shown.tags["mlflow.sharedViewState.harness"])
+        assert view["selectedColumns"][:2] == ["metrics.`bleu`", "metrics.`rouge1`"]
+        assert view["selectedColumns"][-2:] == ["params.`system`", "params.`dataset`"]
 
 
 def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli) -> None:

@@ -54,17 +54,22 @@ def test_what_is_in_a_run(files: Path, cli: Cli, kind: str, request: pytest.Fixt
     assert (run.info.status, run.info.run_name) == ("FINISHED", "dev-good")
 
     for name, score in scores.items():
-        bounds = [run.data.metrics.get(key) for key in (name, f"{name}/ci_low", f"{name}/ci_high")]
-        assert bounds == [score["estimate"], score["low"], score["high"]]
-    assert {name: run.data.metrics[name] for name in ("examples", "failed")} == {"examples": 4, "failed": 0}
-    assert run.data.metrics["seconds"] > 0
-    assert run.data.params["metrics.bleu.tokenize"] == "13a"
+        names = (name, f"interval/{name}.low", f"interval/{name}.high")
+        bounds = [run.data.metrics.get(key) for key in names]
+        headline = "." not in name
+        assert bounds == ([score["estimate"], score["low"], score["high"]] if headline else [None] * 3)
+    assert {name: run.data.metrics[f"run/{name}"] for name in ("examples", "failed")} == {"examples": 4, "failed": 0}
+    assert run.data.metrics["run/seconds"] > 0
+    top = [name for name in run.data.metrics if "/" not in name]
+    assert top == [name for name in scores if "." not in name]  # headline scores alone
+    assert {name: run.data.params.get(name) for name in ("system", "dataset", "stats.resamples")} == {
+        "system": "good", "dataset": "dev", "stats.resamples": "100",
+    }  # fmt: skip
+    assert "_target_" not in " ".join(run.data.params) and len(run.data.params) < 10
     tags = run.data.tags
-    assert tags["harness.key"] == manifest["key"]
-    assert tags["harness.dataset_key"] == manifest["dataset"]["key"]
-    assert tags["harness.system_key"] == manifest["system"]["key"]
-    assert tags["harness.seed"] == "12345"
-    assert tags["harness.signature.bleu"] == scores["bleu"]["signature"]
+    assert manifest["key"].startswith(tags["harness.key"])
+    assert tags["harness.seed"] == "12345" and tags["mlflow.user"]
+    assert all(len(value) < 60 for name, value in tags.items() if name.startswith("harness.") and name != "harness.folder")  # fmt: skip
     assert (tags["mlflow.source.git.commit"], tags["harness.git.dirty"]) == (manifest["git"]["commit"], "true")
 
     (data,) = run.inputs.dataset_inputs
@@ -90,6 +95,10 @@ def test_what_is_in_a_run(files: Path, cli: Cli, kind: str, request: pytest.Fixt
     for name in ("scores.json", "config.yaml", "examples.parquet", "statistics.parquet"):
         assert (there / name).read_bytes() == (folder / name).read_bytes()
     assert harness.load_run(there).scores["bleu"].estimate == bleu["estimate"]  # the artifacts are a run folder
+    keys = json.loads((there / "keys.json").read_text())
+    assert (keys["key"], keys["dataset"]["key"]) == (manifest["key"], manifest["dataset"]["key"])
+    assert keys["system"]["key"] == manifest["system"]["key"]
+    assert keys["metrics"]["bleu"]["signature"] == scores["bleu"]["signature"]
     table = json.loads((there / "eval_results_table.json").read_text())
     kept = pd.read_parquet(folder / "examples.parquet")
     assert table["columns"][:4] == ["id", "source", "references", "output"]
@@ -150,7 +159,7 @@ def copies(folder: Path, n: int, same: bool) -> list[Path]:
         copied = Path("copies") / f"{folder.name}-{i}"
         shutil.copytree(folder, copied)
         manifest = json.loads((copied / "manifest.json").read_text())
-        manifest["key"] = manifest["key"] if same else f"{i:064x}"
+        manifest["key"] = manifest["key"] if same else f"{i:x}".ljust(64, "0")
         (copied / "manifest.json").write_text(json.dumps(manifest))
         made.append(copied)
     return made
@@ -180,7 +189,7 @@ def test_the_same_run_from_several_machines_at_once(files: Path, cli: Cli, serve
     (run,) = [run for run in runs if "harness.key" in run.data.tags]
     assert len(runs) == 1 + bool(group)
     assert run.info.status == "FINISHED"
-    assert len(client(server).list_artifacts(run.info.run_id)) == 6
+    assert len(client(server).list_artifacts(run.info.run_id)) == 8
     assert len(client(server).get_metric_history(run.info.run_id, "bleu")) == 1
     again = cli("sync", *map(str, folders), "--uri", server, "--experiment", f"same{group}")
     assert again.code == 0
@@ -239,6 +248,8 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
             "config.yaml",
             "statistics.parquet",
             "eval_results_table.json",
+            "environment.json",
+            "keys.json",
             "manifest.json",
         }
 
@@ -254,6 +265,8 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
         "statistics.parquet",
         "eval_results_table.json",
         "manifest.json",
+        "keys.json",
+        "environment.json",
         "examples.parquet",
     }
     assert sent == whole - before
@@ -324,7 +337,7 @@ def test_checkpoints_keep_their_curve(files: Path, cli: Cli, server: str) -> Non
         assert cli("sync", "copies", "--uri", server).code == 0
     runs = runs_of(server, "curve")
     (parent,) = [run for run in runs if "harness.series" in run.data.tags]
-    for key in ("bleu", "bleu/ci_low"):
+    for key in ("bleu", "interval/bleu.low"):
         history = client(server).get_metric_history(parent.info.run_id, key)
         assert sorted(point.step for point in history) == [100, 200, 300]
     assert [run.data.tags["mlflow.parentRunId"] for run in runs if run is not parent] == [parent.info.run_id] * 3

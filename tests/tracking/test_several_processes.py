@@ -89,7 +89,8 @@ def test_waiting_for_others_does_not_count_as_a_slow_store(
         clock.now += 600  # so long the lock of the store was another's
         yield
 
-    monkeypatch.setattr("harness.tracking.mlflow.time", SimpleNamespace(monotonic=lambda: clock.now))
+    for module in ("mlflow", "filling"):
+        monkeypatch.setattr(f"harness.tracking.{module}.time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr("harness.tracking.mlflow.backend.alone", alone)
     called = cli("sync", str(folder))
     assert (called.code, called.out.split()[0]) == (0, "logged"), called.out

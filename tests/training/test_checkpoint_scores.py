@@ -77,11 +77,11 @@ def test_the_callback_logs_scores_with_bounds_by_step_to_the_active_run(
     with mlflow.start_run() as run:
         after = trained(folder, tmp_path / "a", watched, often)
     assert sorted(watched.results) == [2, 4]
-    for suffix, field in (("", "estimate"), ("/ci_low", "low"), ("/ci_high", "high")):
+    for key, field in (("{}", "estimate"), ("interval/{}.low", "low"), ("interval/{}.high", "high")):
         expected = {step: getattr(result.scores["chrf"], field) for step, result in watched.results.items()}
-        assert history(store, run.info.run_id, f"chrf{suffix}") == expected
+        assert history(store, run.info.run_id, key.format("chrf")) == expected
     assert sorted(history(store, run.info.run_id, "dev/bleu")) == [1, 2, 3, 4]
-    assert history(store, run.info.run_id, "failed") == {2: 0, 4: 0}
+    assert history(store, run.info.run_id, "run/failed") == {2: 0, 4: 0}
     plain = trained(folder, tmp_path / "b")
     assert all(torch.equal(after[name], plain[name]) for name in plain)  # training does not notice
     # the same scores as of the checkpoint on disk

@@ -48,9 +48,10 @@ def figures(
     bucket_fields: Sequence[str] = (),
     scores: Sequence[str] | None = None,
     width: float | None = None,
+    kinds: Sequence[str] | None = None,
     progress: Progress = silent,
 ) -> list[Figure]:
-    """All figures that make sense for the runs, data set by data set.
+    """All figures that make sense for the runs, or those of them that are of these kinds, data set by data set.
 
     `bucket_fields` names fields of the metadata, or `source_length`, `reference_length`, `output_length`; without,
     those that lend themselves. `scores` are the headline scores unless others are named.
@@ -59,6 +60,8 @@ def figures(
     for group in study.groups:
         view = View(study, group, scores, width)
         for kind in _sensible(view):
+            if kinds is not None and kind not in kinds:
+                continue
             pictures.extend(_of_kind(kind, view, bucket_fields, progress))
     return pictures
 

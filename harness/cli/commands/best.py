@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.cli.arguments import as_json, grouping, loaded, margins, progress, resampling, trust_of, trusting
-from harness.cli.output import print_json, show_warnings
+from harness.cli.output import print_json, show_warnings, tell
 
 
 def add(commands: Any) -> None:
@@ -29,6 +29,11 @@ def add(commands: Any) -> None:
         "--split",
         action="store_true",
         help="choose on a random half of the examples and report the other half (default: all of them, corrected)",
+    )
+    best.add_argument(
+        "--alias",
+        metavar="NAME",
+        help="give the best run's model this alias in MLflow's registry, where it is registered: champion, say",
     )
     best.add_argument(
         "--margin",
@@ -59,6 +64,8 @@ def call(options: Any) -> None:
         options.parser.error("--on and --report belong together: choose on some runs, report others")
     if options.on and (options.runs or options.split):
         options.parser.error(f"--on with {'--split' if options.split else options.runs[0]}; expected one way to choose")
+    if options.on and options.alias:
+        options.parser.error("--alias with --on; expected it with the runs that the best is chosen from")
     if not options.on and not options.runs:
         options.parser.error("expected runs, or --on RUN… --report RUN…")
     show_warnings()
@@ -77,14 +84,23 @@ def _chosen(options: Any, asked: Any) -> None:
     rows = best(runs, asked.resampling, options.split, progress(options))
     rows = _wanted(rows, options.score)
     curves = [] if options.split else _wanted(asked_curves(runs, asked, progress(options)), options.score)
+    aliased = _aliased(rows, runs, options.alias) if options.alias else []
     if options.json:
-        print_json(level=options.level, rows=[asdict(row) for row in rows], curves=[asdict(curve) for curve in curves])
+        more = {"aliased": aliased} if options.alias else {}
+        print_json(
+            level=options.level,
+            rows=[asdict(row) for row in rows],
+            curves=[asdict(curve) for curve in curves],
+            **more,
+        )
         return
     from harness.report.terminal.comparisons import print_best
     from harness.report.terminal.learning_curve import print_answers
 
     print_best(rows)
     print_answers(curves)
+    for entry in aliased:
+        tell(f"{entry['model']} version {entry['version']} is now {entry['model']}@{options.alias}")
 
 
 def _reported(options: Any, asked: Any) -> None:
@@ -118,3 +134,16 @@ def _wanted(rows: Any, scores: list[str] | None) -> Any:
                 f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
             )
     return [row for row in rows if scores is None or row.score in scores]
+
+
+def _aliased(rows: list[Any], runs: Any, alias: str) -> list[dict[str, str]]:
+    """The alias goes to the model of the one run that is best; what has it now."""
+    from harness.run.logging import set_alias
+    from harness.types import HarnessError
+
+    winners = {row.system: f"{row.score} on {row.dataset}" for row in rows}
+    if len(winners) != 1:
+        shown = ", ".join(f"{name} by {score}" for name, score in winners.items())
+        raise HarnessError(f"--alias {alias}: the best are {shown}; expected one, so choose a score with --score")
+    (run,) = [run for run in runs if run.name in winners]
+    return [{"model": name, "version": version} for name, version in set_alias(run, alias)]

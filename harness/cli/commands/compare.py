@@ -47,6 +47,11 @@ def add(commands: Any) -> None:
         default=[],
         help="a difference in SCORE that does not matter: is the system equivalent, or not worse? may be repeated",
     )
+    compare.add_argument(
+        "--posterior",
+        action="store_true",
+        help="also the probability that the system is better, and that the difference is within its margin",
+    )
     by_slice(compare)
     testing(compare)
     grouping(compare)
@@ -62,7 +67,7 @@ def call(options: Any) -> None:
     from harness.analysis.comparing import compare, ranked
 
     show_warnings()
-    chosen = replace(comparison_options(options), margins=margins(options.margin))
+    chosen = replace(comparison_options(options), margins=margins(options.margin), posterior=options.posterior)
     runs, baseline = loaded(options)
     rows = compare(runs, baseline, chosen, progress(options))
     ranking = ranked(runs, rows, chosen, progress(options))

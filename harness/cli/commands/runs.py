@@ -13,7 +13,7 @@ from harness.inputs.visible import in_json
 EPILOG = """conditions, all of which must hold (quote > and < for the shell)
   dataset=wmt22  system=lead,lexrank  experiment!=trial      equal to a value, or to one of several
   name~^dev-  folder!~old                                    a regular expression that occurs in it
-  'bleu>30'  'bleu/ci_low>=30'  'failed>0'  'examples<100'   numbers: scores, bounds of scores, counts
+  'bleu>30'  'interval/bleu.low>=30'  'failed>0'  'examples<100'   numbers: scores, bounds of scores, counts
   since=2d  before=2026-01-31                                when it ended: an age (m, h, d, w) or a date
   stats.seed=1  system.model=gpt2  limit=null                values of the config, by their dotted names
   dev                                                        a part of the name or the folder

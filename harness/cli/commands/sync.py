@@ -58,6 +58,7 @@ def call(options: Any) -> None:
         synced.append(run)
         if not options.json:
             tell(in_line(f"{run.status:<13}  {run.folder}  {run.error or run.where}"))
+    _parents([run.folder for run in synced if run.status != "failed"], store)
     counts = {status: sum(run.status == status for run in synced) for status in STATUSES}
     if options.json:
         print_json(runs=[{**asdict(run), "folder": str(run.folder)} for run in synced])
@@ -65,6 +66,21 @@ def call(options: Any) -> None:
         tell(", ".join(f"{n} {status}" for status, n in counts.items() if n))
     if counts["failed"]:
         sys.exit(1)
+
+
+def _parents(folders: list[Any], store: Any) -> None:
+    """The pages of the parents of these runs, of all their runs: those below runs/ too."""
+    from harness.cli.parent_pages import log_parents
+    from harness.run.logging import tracker_of
+    from harness.store.places import RUNS
+    from harness.store.records import record, records
+
+    own = [record(folder) for folder in folders]
+    nested = {(run.experiment, run.manifest.get("group")) for run in own if run.manifest.get("group")}
+    stored = records(RUNS) if nested and RUNS.is_dir() else []
+    kin = [run for run in stored if (run.experiment, run.manifest.get("group")) in nested]
+    unique = {run.path.resolve(): run for run in (*own, *kin)}
+    log_parents(unique.values(), lambda run: tracker_of(run, store))
 
 
 STATUSES = ("logged", "completed", "already there", "failed")

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from harness.cli.output import tell
 
-GRACE = 5.0
-"""Seconds for a server to end by itself."""
+GRACE, START = 5.0, 60.0
+"""Seconds for a server to end by itself, and to answer after its start."""
 
 
 def add(commands: Any) -> None:
@@ -23,23 +23,33 @@ def add(commands: Any) -> None:
     )
     ui.add_argument("--host", default="127.0.0.1", help="(default: %(default)s)")
     ui.add_argument("--port", type=int, default=5000, help="(default: %(default)s)")
+    ui.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
     ui.set_defaults(call=call)
 
 
-def _newest_uri() -> str | None:
-    """The store that the newest run below runs/ was logged to: a page to be told of, or a file below this folder. A run
-    folder may come from anyone, so no other store is opened because one names it."""
+def _newest() -> tuple[str | None, str]:
+    """(the store that the newest run below runs/ was logged to, its experiment); None where none was logged."""
+    from harness.store.places import RUNS, stored_runs
+
+    places = [(manifest["ended"], manifest["mlflow"] or {}, manifest["config"]) for _, manifest in stored_runs(RUNS)]
+    logged = [
+        (ended, place["uri"], config.get("tracking", {}).get("experiment") or "harness")
+        for ended, place, config in places
+        if "uri" in place
+    ]
+    return max(logged)[1:] if logged else (None, "harness")
+
+
+def _followed(uri: str | None) -> str | None:
+    """A page to be told of, or a file below this folder. A run folder may come from anyone, so no other store is opened
+    because one names it."""
     from pathlib import Path
 
     from harness.masking import redacted
-    from harness.store.places import RUNS, stored_runs
     from harness.types import HarnessError
 
-    places = [(manifest["ended"], manifest["mlflow"] or {}) for _, manifest in stored_runs(RUNS)]
-    logged = [(ended, place["uri"]) for ended, place in places if "uri" in place]
-    if not logged:
+    if uri is None:
         return None
-    uri: str = max(logged)[1]
     file = Path(uri.removeprefix("sqlite:///")).resolve()
     if uri.startswith("http") or (uri.startswith("sqlite:///") and file.is_relative_to(Path.cwd())):
         return uri
@@ -54,11 +64,14 @@ def call(options: Any) -> NoReturn:
 
     from harness.masking import MASK, redacted
     from harness.tracking.backend import default_uri
+    from harness.tracking.opening_view import runs_page
     from harness.types import HarnessError
 
-    uri = options.uri or os.environ.get("MLFLOW_TRACKING_URI") or _newest_uri() or default_uri(Path("runs"))
+    newest, experiment = _newest()
+    uri = options.uri or os.environ.get("MLFLOW_TRACKING_URI") or _followed(newest) or default_uri(Path("runs"))
     if uri.startswith("http"):
-        tell(f"These runs are on a tracking server; open {redacted(uri).replace('***@', '')}")
+        place = runs_page(uri, redacted(uri).replace("***@", ""), experiment)
+        tell(f"These runs are on a tracking server; open {place}")
         sys.exit(0)
     if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).exists():
         raise HarnessError(
@@ -69,12 +82,36 @@ def call(options: Any) -> NoReturn:
         raise HarnessError(
             f"the runs are in {uri}, whose credentials are not kept; expected --uri or MLFLOW_TRACKING_URI"
         )
-    # without the parameter MLflow opens on its pages for traces, which evaluations do not have
-    page = f"http://{options.host}:{options.port}/#/experiments?workflowType=machine_learning"
+    page = runs_page(uri, f"http://{options.host}:{options.port}", experiment)
+    if not options.no_open:
+        _open_when_served(page)
     tell(f"MLflow on {redacted(uri)}\nopen {page}\n(Ctrl-C ends it)")
     command = ["server", "--backend-store-uri", uri, "--host", options.host, "--port", str(options.port)]
     command += ["--workers", "1"]  # for one person: MLflow's four take four times as long to start
     sys.exit(served([sys.executable, "-m", "mlflow", *command]))
+
+
+def _open_when_served(page: str) -> None:
+    """Opens the page in a browser, where there is a screen, as soon as the server answers."""
+    import threading
+    import time
+    import webbrowser
+    from urllib.request import urlopen
+
+    shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("darwin", "win32")
+    if not shown or not sys.stdout.isatty():
+        return
+
+    def wait() -> None:
+        until = time.monotonic() + START
+        while time.monotonic() < until:
+            with suppress(OSError):
+                urlopen(f"{page.partition('/#')[0]}/health", timeout=1).close()
+                webbrowser.open(page)
+                return
+            time.sleep(0.5)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def served(command: list[str]) -> int:

@@ -10,6 +10,11 @@ from_python.py  `harness.run(…)`: the same from Python
 rescoring.py    `harness score`: the stored run's config takes the place of conf/config.yaml, overrides go on top
 combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone
+recorded.py     `harness run --from`: a stored run's choices and overrides, composed again
+hidden.py       configs that Hydra would silently not read
+levels.py       `harness reproduce`: what is executed again, and whether it may be
+executing.py    its level 2: data read and outputs generated again
+recreating.py   its level 3: in an environment with the recorded packages
 loading_once.py Hydra's loader of configs, which composes one once
 calling.py      the command as it was typed
 secrets.py      kept out of logs, tracebacks, the files that Hydra writes and the configs that it shows

@@ -19,9 +19,9 @@ from omegaconf import DictConfig
 
 from harness import masking
 from harness.cli import output
-from harness.cli.hydra import calling, ending, explaining, loading_once
-from harness.cli.hydra.composing import check, jobs
-from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra import calling, ending, explaining, hidden, loading_once, recorded
+from harness.cli.hydra.composing import check, contents, jobs
+from harness.cli.hydra.multirun import Sweep, log_outcome
 from harness.cli.starting import started
 from harness.run import config as core
 from harness.store.records import record
@@ -32,6 +32,7 @@ from harness.types.settings import Config
 def run(arguments: list[str]) -> None:
     """`harness run ARGUMENTS…`"""
     calling.begin(["run", *arguments])
+    arguments = explaining.report(lambda: _ready(arguments), arguments)
     ConfigStore.instance().store(name="core", node=Config)
     loading_once.install()
     hydra_utils.run_and_report = lambda func: explaining.report(func, arguments)
@@ -44,6 +45,13 @@ def run(arguments: list[str]) -> None:
             sys.exit(Sweep.end())
     finally:
         Sweep.clean()
+
+
+def _ready(arguments: list[str]) -> list[str]:
+    """With those of the stored run that is executed again, after checks that Hydra does not make."""
+    ready = recorded.taken(arguments)
+    hidden.check(ready)
+    return ready
 
 
 SHOWING = ("--cfg", "-c", "--info", "-i")
@@ -88,6 +96,8 @@ def _task(composed: DictConfig) -> str | None:
     many = hydra_config.mode == RunMode.MULTIRUN
     try:
         check(composed)
+        if recorded.stored:
+            recorded.name_differences(masking.masked(*contents(composed)))
     except HarnessError as error:
         _cell_failed(error, hydra_config)
         return None
@@ -115,6 +125,7 @@ def _task(composed: DictConfig) -> str | None:
             ending.print_runs_as_json(finished, curves=curves)
         else:
             ending.print_what_is_next(finished)
+        log_outcome(composed, finished)
     return str(folders[-1])
 
 

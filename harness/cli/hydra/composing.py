@@ -7,12 +7,14 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra import varied
-from harness.cli.hydra.calling import command
+from harness.cli.hydra import calling, varied
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.watching import Watch
@@ -65,6 +67,19 @@ def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[d
         )
 
 
+def _typed() -> tuple[str, ...]:
+    """The keys that were set on the command line or by a sweep."""
+    if not HydraConfig.initialized():
+        return ()
+    words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)  # not resolved: `${.key}` means nothing there
+    return typed_keys(OverridesParser.create().parse_overrides(words))
+
+
+def typed_keys(overrides: Iterable[Override]) -> tuple[str, ...]:
+    """The keys of overrides, each once."""
+    return tuple(dict.fromkeys(override.key_or_group for override in overrides if not override.is_delete()))
+
+
 def _watch(composed: DictConfig, many: bool) -> Watch | None:
     """How new checkpoints are waited for; None where they are not."""
     if not composed.watch:
@@ -108,7 +123,9 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         given_name=config["name"],
         cell=own,
         many=many,
-        command=command(),
+        command=calling.command(),
+        call=calling.recorded(),
+        overrides=_typed(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
         race=None if race is None else Round(**race),
         **{key: resolved[key] for key in PASSED},
@@ -147,8 +164,13 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
         "postprocess": postprocess,
         "metrics": metrics,
         "stats": stats,
-        "tracker": _build(resolved["tracking"], "tracking"),
+        "tracker": tracker(resolved),
     }
+
+
+def tracker(resolved: Mapping[str, Any]) -> Any:
+    """What runs of a config are logged by."""
+    return _build(resolved["tracking"], "tracking")
 
 
 def _check_keys(composed: DictConfig) -> None:

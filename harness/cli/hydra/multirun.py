@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -40,7 +41,8 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             task.append(f"group='{config.group}'")
         sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
         with suppress(HydraException):  # what cannot be parsed, the sweeper says
-            if words := varied.swept(list(task), sweeper, GlobalHydra.instance().config_loader()):
+            given: Any = OmegaConf.to_container(task)
+            if words := varied.swept(given, sweeper, GlobalHydra.instance().config_loader()):
                 task.append(words)
         Sweep.started = config, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
@@ -66,6 +68,7 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
 
             print_summary(runs, labels)
             ending.print_what_is_next(runs)
+        log_outcome(config, runs)
         if failed:
             complain(f"{len(failed)} of {len(failed) + len(runs)} runs failed, see above")
         return 1 if failed else 0
@@ -79,6 +82,15 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
             with suppress(OSError):  # kept where there is something else in them
                 folder.parent.rmdir()
                 folder.parent.parent.rmdir()
+
+
+def log_outcome(config: DictConfig, runs: Sequence[RunRecord]) -> None:
+    """What came out, on the page of the runs' parent in MLflow, where they were logged."""
+    from harness.cli.hydra.composing import tracker
+    from harness.cli.parent_pages import log_parents
+
+    if any(run.mlflow for run in runs):
+        log_parents(runs, lambda run: tracker({"tracking": OmegaConf.to_container(config.tracking, resolve=True)}))
 
 
 def _runs_of(config: DictConfig, since: str) -> list[RunRecord]:

@@ -17,7 +17,7 @@ from harness import masking
 from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, received
 from harness.cli.hydra.checking import check_flags, check_values
-from harness.cli.hydra.composing import SCORING, scoring_parts
+from harness.cli.hydra.composing import SCORING, scoring_parts, typed_keys
 from harness.cli.hydra.interpolations import origins
 from harness.run import config as core
 from harness.store.records import record
@@ -62,6 +62,8 @@ def _score(run: str, overrides: list[str], options: Options) -> None:
 
     folder = find_run(run)
     stored = Stored(folder)
+    if stored.hashed:
+        raise HarnessError(f"{folder} was packed without its texts (harness bundle --no-text); expected texts to score")
     parts = {"dataset": StoredDataset(stored), "system": StoredSystem(stored), "source": folder}
     scored(Origin(stored.manifest, folder, parts), overrides, options)
 
@@ -96,6 +98,8 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
         given_name=settings["name"] or origin.manifest["name"],
         output_dir=settings["output_dir"],
         command=calling.command(),
+        overrides=tuple(dict.fromkeys((*origin.manifest.get("overrides", ()), *typed_keys(parsed)))),
+        call=calling.recorded(),
     )
     if anonymous:
         job.tracker.anonymous = True  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
+from omegaconf import OmegaConf
 
 from harness import masking
 from harness.cli.hydra.received import literal
@@ -61,7 +62,8 @@ def own(sweep: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not sweep or not HydraConfig.initialized():
         return None
     hydra = HydraConfig.get()
-    overrides = OverridesParser.create().parse_overrides(list(hydra.overrides.task))
+    words: Any = OmegaConf.to_container(hydra.overrides.task)  # not resolved: `${.key}` means nothing in this list
+    overrides = OverridesParser.create().parse_overrides(words)
     values = {override.key_or_group: override.value() for override in overrides if not override.is_delete()}
     space = sweep.get("space") or {}
     parameters = masking.masked({name: _plain(values[name]) for name in space if name in values})

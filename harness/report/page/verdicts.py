@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.report.curve_words import answer, outlook, training_run
-from harness.report.terminal.comparisons import listed, sentence
+from harness.report.terminal.wording import listed, sentence
 from harness.types import Comparison, Curve, Group, Study
 
 

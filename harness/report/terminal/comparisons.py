@@ -1,8 +1,8 @@
-"""Comparisons, rankings and the best of many, as tables and sentences for a terminal."""
+"""Comparisons, rankings and the best of many, as tables for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -15,12 +15,11 @@ from harness.report.numbers import bounds, number
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
+from harness.report.terminal.wording import listed, sentence, stages
 from harness.types import Comparison, Comparisons
 
 LETTERS = 12
 """Characters of a label of letters that are still read."""
-STAGES = ("retrieval", "faithfulness", "answer")
-"""Parts of a system that retrieves and answers."""
 MANY = 10
 """More pairs than this are shown as a ranking only."""
 
@@ -97,6 +96,8 @@ def _print_pairs(out: Console, rows: Sequence[Comparison], options: Settings) ->
         out.print(in_line(sentence(by_score, options.alternative)))
         if said := stages(by_score):
             out.print(in_line(said))
+        for row in (row for row in by_score if row.caution):
+            out.print(in_line(f"{row.score}: {row.caution}."))
 
 
 def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Columns, Columns]:
@@ -106,12 +107,16 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
     checks = [("p, t-test", "right"), ("p, Wilcoxon", "right")] if checked else []
     wide = Columns(
         ("score", "left"), ("difference", "point"), (bounds_head, "interval"), ("p", "right"), *checks,
-        ("p adj.", "right"), ("won/tied/lost %", "right"), ("verdict", "left"),
+        ("p adj.", "right"), *((head, "right") for head in _beliefs(rows)), ("won/tied/lost %", "right"),
+        ("verdict", "left"),
     )  # fmt: skip
+    believed = _beliefs(rows)
     narrow = Columns(("score", "left"), ("diff.", "point"), (bounds_head, "interval"), ("verdict", "left"))
     narrow.add_row("", "p", "p adj.", "won/tied/lost %", style="dim")
     if checked:
         narrow.add_row("", "p", "p", "t-test, Wilcoxon", style="dim")
+    if believed:
+        narrow.add_row("", *(*believed, "")[:2], "", style="dim")
     for row in rows:
         style = {"better": "green", "worse": "red"}.get(row.verdict, "")
         difference = "n/a" if row.difference is None else f"{row.difference:+.{row.digits}f}"
@@ -119,12 +124,24 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
         others = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
         unclear = row.verdict == "not distinguishable" and options.alternative != "two-sided"
         verdict = Text(f"not shown {options.alternative}" if unclear else row.verdict, style)
-        wide.add_row(row.score, difference, ends, _p(row.p_value), *others, _p(row.p_adjusted), _shares(row), verdict)
+        beliefs = [_p(value) for value in (row.posterior_better, row.posterior_within)[: len(believed)]]
+        wide.add_row(
+            row.score, difference, ends, _p(row.p_value), *others, _p(row.p_adjusted), *beliefs, _shares(row), verdict
+        )
         narrow.add_row(row.score, difference, ends, verdict)
         narrow.add_row("", _p(row.p_value), _p(row.p_adjusted), _shares(row), style="dim")
         if checked:
             narrow.add_row("", *others, "", style="dim")
+        if believed:
+            narrow.add_row("", *(*beliefs, "")[:2], "", style="dim")
     return wide, narrow
+
+
+def _beliefs(rows: Sequence[Comparison]) -> tuple[str, ...]:
+    """The heads of the probabilities that there are."""
+    if all(row.posterior_better is None for row in rows):
+        return ()
+    return ("P(better)", "P(within margin)") if any(row.margin for row in rows) else ("P(better)",)
 
 
 def _print_rankings(out: Console, rankings: Sequence[Any], options: Settings) -> None:
@@ -185,90 +202,6 @@ def _p(value: float | None) -> str:
 def _shares(row: Comparison) -> str:
     shares = (row.won, row.tied, row.lost)
     return "n/a" if None in shares else "/".join(f"{100 * (share or 0):.0f}" for share in shares)
-
-
-def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
-    """Who is better, in words.
-
-    One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
-    x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
-    the other direction, so there it is `A is not shown to be better than B; …`. With margins, `A and B are equivalent
-    on x (within ±0.5).` and `A is not worse than B on x (by 0.5 or more).`
-    """
-    first = rows[0]
-    by_verdict = {verdict: [row for row in rows if row.verdict == verdict] for verdict in {row.verdict for row in rows}}
-    parts = [
-        f"{verdict} than {first.baseline} on {listed([row.score for row in some])}"
-        for verdict in ("better", "worse")
-        if (some := by_verdict.get(verdict))
-    ]
-    said = [f"{first.system} is {' and '.join(parts)}"] if parts else []
-    said += _within_margins(first, by_verdict)
-    too_few = by_verdict.get("too few to tell", [])[:1]  # the others say the same
-    said += [f"too few to tell {row.system} from {row.baseline} ({row.note})" for row in too_few]
-    unclear = by_verdict.get("not distinguishable", [])
-    if not unclear:
-        return f"{'; '.join(said)}."
-    limits = _limits(first, unclear)
-    one_sided = alternative != "two-sided"
-    if not said:
-        apart = f"is not shown to be {alternative} than {first.baseline}"
-        tied = f"and {first.baseline} cannot be told apart"
-        more = ", which is not to say that they are equal" if any(row.margin for row in unclear) else ""
-        return f"{first.system} {apart if one_sided else tied}{more}; {limits}."
-    rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
-    return f"{'; '.join(said)}; {rest} on the rest ({limits})."
-
-
-def stages(rows: Sequence[Comparison]) -> str | None:
-    """Which part of a system that retrieves and answers moved, by the verdicts; None where no score is of contexts.
-
-    `Which part moved: retrieval is better (mrr); faithfulness is worse (faithfulness); the answer is not shown to have
-    moved.`
-    """
-    by_stage = {stage: [row for row in rows if row.stage == stage] for stage in STAGES}
-    if not (by_stage["retrieval"] or by_stage["faithfulness"]):
-        return None
-    said, still = [], []
-    for stage, of_it in by_stage.items():
-        name = f"the {stage}" if stage == "answer" else stage
-        ways = [(way, [row.score for row in of_it if row.verdict == way]) for way in ("better", "worse")]
-        moved = [f"{way} ({listed(scores)})" for way, scores in ways if scores]
-        if moved:
-            said.append(f"{name} is {' and '.join(moved)}")
-        elif of_it:
-            still.append(name)
-    if still:
-        said.append(f"{listed(still)} {'is' if len(still) == 1 else 'are'} not shown to have moved")
-    return f"Which part moved: {'; '.join(said)}."
-
-
-def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Comparison]]) -> list[str]:
-    """What the margins show."""
-    said = []
-    if some := by_verdict.get("equivalent"):
-        within = listed([f"{row.score} (within ±{row.margin:g})" for row in some])
-        said.append(f"{first.system} and {first.baseline} are equivalent on {within}")
-    if some := by_verdict.get("not worse"):
-        within = listed([f"{row.score} (by {row.margin:g} or more)" for row in some])
-        said.append(f"{first.system} is not worse than {first.baseline} on {within}")
-    return said
-
-
-def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
-    """What could have been seen."""
-    reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
-    limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
-    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
-    if more:
-        limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
-    seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
-    return limits + (f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else "")
-
-
-def listed(items: Sequence[str]) -> str:
-    """`a, b and c`"""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def print_best(rows: Sequence[Any]) -> None:

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
-from harness.report.terminal.comparisons import adjusted, listed
+from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
+from harness.report.terminal.wording import listed
 
 TITLES = {
     "pearson": "Pearson", "spearman": "Spearman", "kendall_b": "Kendall b", "kendall_c": "Kendall c",
@@ -42,7 +43,7 @@ def print_agreement(meta: Any) -> None:
         out.print(f"Up to {undefined:,} of {most:,} groups have no correlation: all the same in them.", style="dim")
     if tests:
         _print_tests(out, tests, meta)
-    note = f"Intervals: percentiles over {meta.resamples:,} resamples of {DRAWN[meta.resample]}."
+    note = f"Intervals: expanded percentiles over {meta.resamples:,} resamples of {DRAWN[meta.resample]}."
     if meta.agreement.sampled:
         note += " acc*eq on a sample of all pairs."
     out.print(f"\n{note}" if not tests else note, style="dim")
@@ -76,32 +77,37 @@ def _cell(row: Any) -> str:
 
 
 def _print_tests(out: Console, tests: Sequence[Any], meta: Any) -> None:
-    by_system = any(row.p_systems is not None for row in tests)
+    by_output = any(row.p_outputs is not None for row in tests)
     for coefficient, group in groupby(tests, key=lambda row: (row.level, row.coefficient)):
         rows = list(group)
         level = "single outputs" if coefficient[0] == "segment" else "systems"
         out.print(Text(f"\n{TITLES[coefficient[1]]} of {level}: who agrees better", "bold"))
-        more = [("p, new systems", "right")] if by_system else []
+        more = [("p, these systems", "right")] if by_output else []
         shown = Columns(
             ("metric", "left"), ("against", "left"), ("difference", "point"),
             (f"{100 * meta.level:g}% interval", "interval"), ("p", "right"), ("p adj.", "right"), *more,
             ("verdict", "left"),
         )  # fmt: skip
         for row in rows:
-            style = "green" if row.verdict.startswith("better") else "red" if row.verdict.startswith("worse") else ""
-            systems = [] if not by_system else ["n/a" if row.p_systems is None else f"{row.p_systems:.4f}"]
+            style = "green" if row.verdict == "better" else "red" if row.verdict == "worse" else ""
+            outputs = [] if not by_output else ["n/a" if row.p_outputs is None else f"{row.p_outputs:.4f}"]
             difference = "n/a" if row.difference is None else f"{row.difference:+.{DIGITS}f}"
             shown.add_row(
                 row.score, row.baseline, difference, bounds(row.low, row.high, DIGITS), f"{row.p_value:.4f}",
-                f"{row.p_adjusted:.4f}", *systems, Text(row.verdict, style),
+                f"{row.p_adjusted:.4f}", *outputs, Text(row.verdict, style),
             )  # fmt: skip
         show(out, shown)
         out.print(in_line(sentence(rows)))
+    if meta.agreement.note:
+        out.print(f"\n{meta.agreement.note}")
     swapped = {"both": "single outputs", "items": "items", "systems": "systems"}[meta.resample]
     family = adjusted(meta.correction, "all tests")
     note = f"\np: the metrics' scores of {swapped} change places at random; p adj.: {family}"
-    if by_system:
-        note += "; p, new systems: those of whole systems do, adjusted too"
+    if by_output:
+        note = (
+            "\np: the metrics' scores of whole systems, and those of single outputs, change places at random: the "
+            f"larger of both; p adj.: {family}; p, these systems: that of single outputs, adjusted too"
+        )
     out.print(f"{note}.", style="dim")
 
 
@@ -110,11 +116,10 @@ def sentence(rows: Sequence[Any]) -> str:
     that a test tells apart."""
     parts = []
     for row in rows:
-        if row.verdict == "not distinguishable":
+        if row.verdict not in ("better", "worse"):
             continue
-        winner, loser = (row.score, row.baseline) if row.verdict.startswith("better") else (row.baseline, row.score)
-        where = " on these systems" if row.verdict.endswith("on these systems") else ""
-        parts.append(f"{winner} agrees better than {loser}{where} (p = {row.p_adjusted:.4f})")
+        winner, loser = (row.score, row.baseline) if row.verdict == "better" else (row.baseline, row.score)
+        parts.append(f"{winner} agrees better than {loser} (p = {row.p_adjusted:.4f})")
     if not parts:
         return "No metric is shown to agree better than another."
     return f"{listed(parts)}."

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
-from harness.report.terminal.comparisons import listed
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console, labelled
+from harness.report.terminal.wording import listed
 
 STATES = ("done", "dropped", "running", "failed", "interrupted", "missing")
 UNITS = {

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.report.terminal.comparisons import print_best, print_comparisons, sentence, stages
+from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
 from harness.report.terminal.summary import print_run, print_summary
+from harness.report.terminal.wording import sentence, stages
 from harness.stats.options import ComparisonOptions
 from harness.types import Comparison, Comparisons
 from tests.conftest import BAD, GOOD, ROWS

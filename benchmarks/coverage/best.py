@@ -1,0 +1,62 @@
+"""The best of many: how often the corrected interval of the winner holds its true score, and how far off its score is.
+
+Runs are equal in truth, or spread by their noise, or by four times that; their scores of an example are correlated, as
+those of checkpoints are, or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from benchmarks.coverage.cells import LEVEL, Mean, Section, Tally, run, simulated, table
+from harness.stats.options import Options
+from harness.stats.winner import best_of
+
+RUNS, EXAMPLES, RESAMPLES = (5, 20, 100), 50, 500
+SPREADS = {"equal": 0.0, "spread by their noise": 1.0, "spread by four times that": 4.0}
+CELLS = (
+    ("equal", 0.0),
+    ("spread by their noise", 0.0),
+    ("spread by their noise", 0.7),
+    ("spread by four times that", 0.0),
+)
+"""How true scores lie, and the correlation of two runs' scores of an example."""
+
+
+def lines(section: Section) -> Iterator[str]:
+    yield from ("### The best of many", "")
+    yield f"Made-up runs on {EXAMPLES} examples, {RESAMPLES} resamples. How often 95 % intervals hold the winner's true"
+    yield "score, %: its own, the corrected one, and that of a held-out half (`--split`); and how far off its score is"
+    yield "on average, in standard errors of one run."
+    rows = []
+    for spread, correlation in CELLS:
+        for k in RUNS:
+            purpose = (14, k, round(SPREADS[spread]), round(10 * correlation))
+            tally = simulated(partial(chosen, k, SPREADS[spread], correlation), section.samples, purpose)
+            corrected = section.held(tally["corrected"], "the best of 5, 20 or 100 runs")
+            split = section.held(tally["split"], "the best, on a half that it was not chosen on")
+            offs = [f"{tally[name]:+.2f}" for name in ("off", "off, corrected")]
+            cells = [section.plain(tally["own"]), corrected, split, *offs]
+            rows.append([spread, f"{correlation:g}", f"{k}", *cells])
+    heads = ["truths", "correlated by", "runs", "its own", "corrected", "split", "off", "off, corrected"]
+    yield from ("", *table(heads, rows))
+
+
+def chosen(k: int, spread: float, correlation: float, rng: np.random.Generator, seed: int) -> Tally:
+    error = 1 / np.sqrt(EXAMPLES)
+    truths, common = rng.normal(0, spread * error, k), np.sqrt(correlation) * rng.normal(size=EXAMPLES)
+    own = np.sqrt(1 - correlation) * rng.normal(size=(k, EXAMPLES))
+    runs = [run(str(i), truths[i] + common + own[i], Mean()) for i in range(k)]
+    (best,) = best_of(runs, Options(RESAMPLES, LEVEL, seed=seed))
+    (half,) = best_of(runs, Options(RESAMPLES, LEVEL, seed=seed), split=True)
+    truth = truths[best.place]
+    return {
+        "own": float(best.low <= truth <= best.high),
+        "corrected": float(best.corrected_low <= truth <= best.corrected_high),
+        "split": float(half.corrected_low <= truths[half.place] <= half.corrected_high),
+        "off": (best.estimate - truth) / error,
+        "off, corrected": (best.corrected - truth) / error,
+    }

@@ -1,0 +1,60 @@
+"""Whether a SQLite store has a run already: asked of SQLite, as importing MLflow takes seconds."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+
+from harness.tracking import backend
+
+LOGGED = """
+select 1 from runs join experiments using (experiment_id)
+where run_uuid = ? and experiments.name = ? and runs.status = 'FINISHED'
+    and runs.lifecycle_stage = 'active' and experiments.lifecycle_stage = 'active'
+"""
+PARENT = """
+select 1 from tags as child join runs on runs.run_uuid = child.value join tags as own on own.run_uuid = child.value
+where child.run_uuid = ? and child.key = 'mlflow.parentRunId' and runs.lifecycle_stage = 'active'
+    and own.key = 'harness.group' and own.value = ?
+"""
+
+
+def logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], group: str | None) -> bool:
+    """Whether a SQLite store has the finished run with these tags.
+
+    False where that cannot be known: then MLflow is asked.
+    """
+    file = backend.sqlite_file(uri)
+    if file is None:
+        return False
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
+            stored = dict(database.execute("select key, value from tags where run_uuid = ?", (run_id,)))
+            return (
+                all(stored.get(name) == value for name, value in tags.items())
+                and database.execute(LOGGED, (run_id, experiment)).fetchone() is not None
+                and (group is None or database.execute(PARENT, (run_id, group)).fetchone() is not None)
+            )
+    except sqlite3.Error:  # no such file, or the tables of another MLflow
+        return False
+
+
+TAGGED = """
+select tags.key, tags.value from tags join runs using (run_uuid) join experiments using (experiment_id)
+where experiments.name = ? and runs.lifecycle_stage = 'active' and experiments.lifecycle_stage = 'active'
+    and run_uuid in (select run_uuid from tags where key = ? and value = ?)
+"""
+
+
+def tagged(uri: str, experiment: str, tags: Mapping[str, str]) -> bool:
+    """Whether a SQLite store has a run with these tags; False where that cannot be known."""
+    file = backend.sqlite_file(uri)
+    if file is None:
+        return False
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
+            rows = set(database.execute(TAGGED, (experiment, *next(iter(tags.items())))))
+            return bool(rows) and set(tags.items()) <= rows
+    except sqlite3.Error:
+        return False
