@@ -31,6 +31,7 @@ def test_the_wheel_holds_configs_and_data(wheel: Path) -> None:
     assert "hydra_plugins/harness_sweeper.py" in names  # Hydra finds its plug-ins in this namespace
     assert "hydra_plugins/__init__.py" not in names
     assert {"harness/data/briefs.jsonl", "harness/data/README.md"} <= names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     for path in (ROOT / "harness" / "report" / "page").rglob("*.[hcj][ts]*"):  # template, styles and scripts
         assert str(path.relative_to(ROOT)) in names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
@@ -43,7 +44,7 @@ def installed(wheel: Path, folder: Path) -> Path:
     (site,) = folder.glob("lib/python*/site-packages")
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)]
     subprocess.run(pip, check=True, capture_output=True)
-    (own,) = site.glob("harness-*.dist-info")
+    (own,) = site.glob("harness_eval-*.dist-info")
     todo, done = [(Distribution.at(own), frozenset[str]())], set[tuple[str, frozenset[str]]]()
     while todo:
         package, extras = todo.pop()
@@ -91,3 +92,22 @@ def test_installed_it_works_from_any_folder(wheel: Path, files: Path) -> None:
     assert subprocess.run([str(python), "-c", "import torch"], capture_output=True).returncode == 1
     again = run("compare", "embedded-shout", "embedded-shout")  # the installed command finds runs too
     assert "the same run twice" in again.stderr
+
+
+def test_what_names_the_release_agrees() -> None:
+    import tomllib
+
+    import yaml
+
+    import harness
+    from harness.run import environment
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert project["name"] == environment.OWN
+    assert citation["version"] == harness.__version__
+    assert citation["license"] == project["license"]
+    own = [Requirement(line) for lines in project["optional-dependencies"].values() for line in lines]
+    extras = {extra for needed in own if needed.name == project["name"] for extra in needed.extras}
+    assert extras and extras <= set(project["optional-dependencies"])
+    assert not any(needed.name == environment.FORMER for needed in own)

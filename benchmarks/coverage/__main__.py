@@ -9,7 +9,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
-from benchmarks.coverage import best, checkpoints, few, meta, race, repeats, several, shares, slices, stopping, texts
+from benchmarks.coverage import (
+    best,
+    checkpoints,
+    few,
+    gate,
+    meta,
+    race,
+    repeats,
+    several,
+    shares,
+    slices,
+    stopping,
+    texts,
+)
 from benchmarks.coverage.cells import PAGE, Section, rates, summary, write
 
 SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
@@ -22,6 +35,7 @@ SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "slices": (slices.lines, 200),
     "meta": (meta.lines, 100),
     "checkpoints": (checkpoints.lines, 1000),
+    "gate": (gate.lines, 1000),
     "race": (race.lines, 1000),
     "texts": (texts.lines, 400),
 }

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from harness.analysis.loading import find_run
 from harness.importers import eee, known_formats, lm_eval
-from harness.importers.log import PREFIX, Log, LogDataset, LogSystem
+from harness.importers.log import Log, LogDataset, LogSystem
 from harness.importers.stored import StoredRun, export_csv
 from harness.run.from_log import Destination, Received, Stored, check_apart, job_of
 from harness.run.runner import run
-from harness.types import HarnessError, Progress, RunResult, check_choice
+from harness.types import IMPORTED, HarnessError, Progress, RunResult, check_choice
 
 EXPORTS = {"eee": eee.export, "lm-eval": lm_eval.export, "csv": export_csv}
 
@@ -50,7 +50,7 @@ def _received(log: Log, asked: Asked) -> Received:
     if asked.system is not None:
         log.origin = replace(log.origin, system=asked.system)
     origin = log.origin
-    scores = [Stored(name, PREFIX + name, name not in origin.lower_is_better) for name in log.score_names]
+    scores = [Stored(name, IMPORTED + name, name not in origin.lower_is_better) for name in log.score_names]
     dataset, system = LogDataset(log, asked.cluster), LogSystem(log)
     return Received(dataset, system, scores, origin.scorer, origin.version, log.content)
 

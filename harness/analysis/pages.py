@@ -182,7 +182,7 @@ def _title(study: Study) -> str:
 
 
 def _about(study: Study) -> str:
-    """`3 runs on 1 data set, 16 November 2026, harness 0.1.0`."""
+    """`3 runs on 1 data set, 16 November 2026, harness 0.2.0`."""
     runs, groups = len(study.runs), len(study.groups)
     parts = [f"{runs} run{'s' * (runs > 1)} on {groups} data set{'s' * (groups > 1)}"]
     days = sorted({run.manifest["ended"][:10] for run in study.runs if run.manifest})

@@ -19,12 +19,21 @@ import numpy as np
 
 from harness.inputs import files
 from harness.inputs.kept import Kept
-from harness.types import Dataset, Example, Examples, HarnessError, Outputs, System, TextLists, Texts, text_columns
+from harness.types import (
+    IMPORTED,
+    Dataset,
+    Example,
+    Examples,
+    HarnessError,
+    Outputs,
+    System,
+    TextLists,
+    Texts,
+    text_columns,
+)
 from harness.types.text_columns import blocks_of
 
 log = logging.getLogger(__name__)
-PREFIX = "imported."
-"""Of the fields that hold stored scores."""
 NO_OUTPUT = "the log has no output for this sample"
 
 
@@ -112,7 +121,7 @@ class Log:
         repeats = (np.arange(len(ids)) - np.repeat(starts, counts)).astype(np.int32)
         self._check_alike(order, np.repeat(starts, counts).tolist())
         names = dict.fromkeys(name for row in self.scores for name in row)
-        columns = {PREFIX + name: [self.scores[i].get(name) for i in order] for name in names}
+        columns = {IMPORTED + name: [self.scores[i].get(name) for i in order] for name in names}
         return Examples(
             Texts.of(ids),
             Texts.of([self.sources[i] for i in order]),
@@ -144,7 +153,7 @@ class Log:
 
     @property
     def score_names(self) -> list[str]:
-        return [name.removeprefix(PREFIX) for name in self.rows.metadata if name.startswith(PREFIX)]
+        return [name.removeprefix(IMPORTED) for name in self.rows.metadata if name.startswith(IMPORTED)]
 
     @cached_property
     def content(self) -> str:
@@ -211,7 +220,7 @@ class LogDataset(Dataset):
         self._log, self.name = of, of.origin.dataset
         self.cluster = cluster or of.origin.cluster
         if self.cluster is not None and self.cluster not in of.rows.metadata:
-            own = [name for name in of.rows.metadata if not name.startswith(PREFIX)]
+            own = [name for name in of.rows.metadata if not name.startswith(IMPORTED)]
             raise HarnessError(
                 f"{of.origin.place}: no sample has the field {self.cluster!r}; expected for --cluster one of "
                 f"{files.listed(own) if own else 'none: this log has no fields'}"
@@ -223,7 +232,7 @@ class LogDataset(Dataset):
     def blocks(self) -> Iterator[Examples]:
         rows = self._log.rows
         fields = rows.metadata.items() if self._log.origin.of_data else ()
-        own = {name: column for name, column in fields if not name.startswith(PREFIX)}
+        own = {name: column for name, column in fields if not name.startswith(IMPORTED)}
         examples = Examples(rows.ids, rows.sources, rows.references, own)
         if rows.repeats is not None:
             examples = examples.taken(np.flatnonzero(rows.repeats == 0))

@@ -12,11 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.importers.log import PREFIX
 from harness.store import atomic
 from harness.store.example_table import COLUMNS, read_examples
 from harness.store.finished import documents
-from harness.types import HarnessError
+from harness.types import IMPORTED, HarnessError
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class StoredRun:
 
     def fields(self) -> list[str]:
         """The columns of the data's own fields."""
-        names = (name for name in self.table.column_names if not name.startswith(PREFIX))
+        names = (name for name in self.table.column_names if not name.startswith(IMPORTED))
         return [name for name in names if name not in COLUMNS and name not in self.scores]
 
     def write(self, folder: Path, contents: Mapping[Path, bytes]) -> list[Path]:

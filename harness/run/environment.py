@@ -28,7 +28,10 @@ WHEEL_LINE = re.compile(rb"^(?!\.\./|/)[^\n]*,sha256=[^\n]*", re.MULTILINE)
 INSTALLED_LINE = re.compile(
     rb"\.dist-info/(?:INSTALLER|REQUESTED|RECORD|direct_url\.json|uv_cache\.json|uv_build\.json),"
 )
-OWN = "harness"
+OWN = "harness-eval"
+"""The name of this distribution."""
+FORMER = "harness"
+"""What it was called before 0.2.0; an environment that was kept may still list it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def distributions() -> list[Distribution]:
             if match := FOLDER.fullmatch(entry):
                 name = normal(match["name"])
                 known.setdefault(name, Distribution(name, match["version"], Path(place, entry)))
-    return sorted((dist for dist in known.values() if dist.name != OWN), key=lambda dist: dist.name)
+    return sorted((dist for dist in known.values() if dist.name not in (OWN, FORMER)), key=lambda dist: dist.name)
 
 
 def normal(name: str) -> str:

@@ -137,7 +137,7 @@ def own_code() -> dict[str, Any]:
 def _installed_from() -> dict[str, Any] | None:
     """The commit that pip installed this package from, where it did."""
     try:
-        origin = json.loads(distribution("harness").read_text("direct_url.json") or "{}")
+        origin = json.loads(distribution(environment.OWN).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
         return None
     commit = origin.get("vcs_info", {}).get("commit_id")

@@ -22,7 +22,7 @@ import numpy as np
 
 from harness.inputs.templates import Expression, TemplateFault
 from harness.stats.slicing import DOZEN, Split, by_number, by_value, is_missing, is_number
-from harness.types import PASSAGES, HarnessError, RunResult, nearest
+from harness.types import IMPORTED, PASSAGES, HarnessError, RunResult, nearest
 
 OWN = ("id", "repeat", "source", "references", "output", "error", "raw_output", "finish", *PASSAGES)
 """Columns of examples.parquet that are no fields of the data."""
@@ -58,7 +58,8 @@ def of_values(values: Sequence[Any]) -> Split:
 def fields_of(run: RunResult) -> list[str]:
     """The fields of the data, of those that examples.parquet has."""
     taken = {*OWN, *run.scores, *(name for rows in run.statistics.values() for name in rows.metric.score_names)}
-    return [name for name in run.table.column_names if name.removesuffix(EACH) not in taken]
+    names = (name for name in run.table.column_names if not name.startswith(IMPORTED))
+    return [name for name in names if name.removesuffix(EACH) not in taken]
 
 
 def texts_of(value: Any) -> list[str]:

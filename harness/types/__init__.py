@@ -64,15 +64,15 @@ from harness.types.seams import (
     System,
     Systems,
 )
-from harness.types.text_columns import ABSENT, BLOCK, PASSAGES, Batch, Examples, Outputs, joined_columns
+from harness.types.text_columns import ABSENT, BLOCK, IMPORTED, PASSAGES, Batch, Examples, Outputs, joined_columns
 from harness.types.texts import TextLists, Texts, text_fault
 
 __all__ = [
-    "ABSENT", "BLOCK", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache", "Checkpoint",
-    "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine", "Example",
-    "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric", "Outcome",
-    "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult", "RunResults", "Score",
-    "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists", "Texts", "Tracked",
-    "Tracker", "Trend", "bound_name", "check_choice", "check_least", "joined_columns", "nearest", "nothing",
-    "text_fault", "titled",
+    "ABSENT", "BLOCK", "IMPORTED", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache",
+    "Checkpoint", "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine",
+    "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric",
+    "Outcome", "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult",
+    "RunResults", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists",
+    "Texts", "Tracked", "Tracker", "Trend", "bound_name", "check_choice", "check_least", "joined_columns", "nearest",
+    "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -25,6 +25,8 @@ BLOCK = 8192
 """Examples of a block, the unit in which data is read, scored and written: a row group of the run's files."""
 PASSAGES = ("contexts", "reference_contexts", "relevant")
 """Columns of contexts that examples may have."""
+IMPORTED = "imported."
+"""Begins the names of fields that hold scores which another tool gave the outputs: they say nothing of the data."""
 COLUMNS = ("outputs", "references", "sources", *PASSAGES)
 """Of a batch, beside the examples' other fields."""
 

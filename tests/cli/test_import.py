@@ -36,6 +36,8 @@ def test_everything_works_after_import(here: Path, capsys: pytest.CaptureFixture
     assert [row["score"] for row in compared["comparisons"]] == ["acc", "acc_norm"]
     by_topic = json.loads(called(capsys, "compare", *pair, *few, "--by", "topic", "--json"))
     assert len(by_topic["comparisons"]) > 2
+    with pytest.raises(SystemExit):  # a score of the outputs is no field of the data
+        main(["compare", *pair, *few, "--by", "imported.acc"])
     assert "| smollm2" in called(capsys, "table", *pair, *few)
     assert "acc" in called(capsys, "best", *pair, *few)
     assert "acc" in called(capsys, "power", *pair, *few)

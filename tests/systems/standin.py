@@ -29,7 +29,8 @@ for name in ("--port", "--die-after", "--always", "--sick", "--broken"):
     parser.add_argument(name, type=int, default=0)
 parser.add_argument("--slow", type=float, default=0.0)
 parser.add_argument("--enable-lora", action="store_true")
-options = parser.parse_args()
+options = argparse.Namespace()
+"""What the program was started with."""
 lock = threading.Lock()
 adapters: dict[str, str] = {}
 requests = 0
@@ -91,6 +92,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    parser.parse_args(namespace=options)
     print("loading", options.model, flush=True)
     if options.broken:
         sys.exit("out of memory: the model does not fit")

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from harness.analysis.figures.view import View, slugs
-from harness.importers.log import PREFIX as IMPORTED
 from harness.inputs import arrow
 from harness.report.charts import buckets as drawn
 from harness.report.charts import differences as bars
@@ -163,9 +162,9 @@ def _lengths(runs: Sequence[RunResult]) -> list[str]:
 
 def _fields(runs: Sequence[RunResult]) -> list[str]:
     """Fields of the metadata with 2 to 12 values of 5 examples each or more, or with numbers that are not
-    just a numbering; stored scores of other tools are scores."""
+    just a numbering."""
     fields = []
-    for field in (name for name in fields_of(runs[0]) if not name.startswith(IMPORTED)):
+    for field in fields_of(runs[0]):
         values = runs[0].table.column(field).to_pylist()
         known = [value for value in values if not slicing.is_missing(value)]
         try:

@@ -15,7 +15,7 @@ from harness.report.numbers import digits_of
 from harness.report.page import passages
 from harness.report.page.packed import packed_floats, packed_json
 from harness.report.page.scores import lower_is_better, score_names
-from harness.types import Array, Group, Study
+from harness.types import IMPORTED, Array, Group, Study
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +96,7 @@ def _scores(table: pa.Table, name: str) -> Array:
 def _fields(table: pa.Table, scores: Sequence[str], by: Sequence[str]) -> list[str]:
     """Metadata fields, those asked for first."""
     own = {*OWN, *scores, *(f"{score}.each" for score in scores)}  # the last: numbers of each context
-    fields = [column for column in table.column_names if column not in own]
+    fields = [column for column in table.column_names if column not in own and not column.startswith(IMPORTED)]
     return [*(field for field in by if field in fields), *(field for field in fields if field not in by)]
 
 
