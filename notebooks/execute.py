@@ -40,13 +40,13 @@ def executed(path: Path, folder: Path, steps: int | None = None) -> Any:
 
 
 def printed(notebook: Any) -> list[str]:
-    """What the cells print, pictures and HTML left out."""
+    """What the cells print, pictures and HTML left out; seconds, which are never the same, as `…`."""
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     found = [
         o.get("text") or o.get("data", {}).get("text/markdown") or o.get("data", {}).get("text/plain", "")
         for o in outputs
     ]
-    return ["".join(text) for text in found]
+    return [re.sub(r"\b\d+(\.\d+)? s\b", "… s", "".join(text)) for text in found]
 
 
 if __name__ == "__main__":
