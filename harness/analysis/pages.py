@@ -214,6 +214,8 @@ def _note(study: Study) -> str:
 
 def _run(run: RunResult, study: Study, masked: dict[str, Any]) -> dict[str, Any]:
     manifest = {**masking.masked(run.manifest), "config": masked} if run.manifest else {}
+    if isinstance(manifest.get("command"), dict):  # where on a machine it was called is nobody's business
+        manifest["command"] = {name: value for name, value in manifest["command"].items() if name != "folder"}
     commit = (manifest.get("git") or {}).get("commit", "")[:8]
     ended = manifest.get("ended", "")[:16].replace("T", " ")
     return {

@@ -222,7 +222,7 @@ def test_ui_opens_the_store_of_the_newest_run(tmp_path: Path) -> None:
             tmp_path / "runs" / name, name, ended=f"2026-03-0{10 - port}T10:00:00+00:00",
             mlflow={"run_id": name, "uri": uri, "where": name},
         )  # fmt: skip
-    assert "open http://127.0.0.1:7\n" in harness("ui", cwd=tmp_path).stdout
+    assert "open http://127.0.0.1:7/#/experiments" in harness("ui", cwd=tmp_path).stdout
     help_text = " ".join(harness("ui", "--help", cwd=tmp_path).stdout.split())
     assert "MLFLOW_TRACKING_URI, else the store of the newest run below runs/, else runs/mlflow.db" in help_text
 

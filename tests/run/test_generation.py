@@ -427,10 +427,10 @@ def test_a_dry_run_says_what_would_be_done(made_up: Path, cli: Cli) -> None:
     called = cli(*ARGUMENTS, "dry_run=true", price, "limit=3", "metrics=chrf", "--multirun", "system.batch=1,2")
     assert called.code == 0, called.err
     lines = [line.split() for line in called.out.splitlines()]
-    assert lines[1][:6] == ["dev-made-up", "3", "3", "0", "2", "1"]
-    assert lines[1][7] == "5"  # tokens out, as in an earlier run
-    assert lines[1][8] == "0:00:00"
-    assert lines[1][9] == "4.00"
+    assert lines[1][:7] == ["dev-made-up", "batch=1", "3", "3", "0", "2", "1"]
+    assert lines[1][8] == "5"  # tokens out, as in an earlier run
+    assert lines[1][9] == "0:00:00"
+    assert lines[1][10] == "4.00"
     assert lines[3][:6] == ["total", "6", "6", "0", "4", "2"]
     assert lines[3][9] == "8.00"
     assert sorted(p.name for p in Path("runs").iterdir()) == [".cache", "harness"]
