@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from harness.cli.hydra import calling, ending, varied
 from harness.cli.hydra.marks import Ended, Marks
-from harness.cli.output import complain
+from harness.cli.output import complain, tell
 from harness.store.records import record
 from harness.store.sweep_cells import label
 from harness.types import RunRecord
@@ -84,7 +84,7 @@ class Gathering:
             from harness.analysis.sweeps import labels
             from harness.report.terminal.summary import print_summary
 
-            print()
+            tell("")
             print_summary(runs, labels)
             ending.print_what_is_next(runs)
         if not self.config.dry_run:
