@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from harness.analysis.reproducing import Again, from_outputs
 from harness.analysis.sameness import Checked
 from harness.analysis.trust import Trust
 from harness.cli.hydra import calling
+from harness.cli.output import complain
 from harness.report.terminal.progress import bars
 from harness.store import finished, zipped
 from harness.types import HarnessError
@@ -63,7 +63,7 @@ def _announce(folders: list[Path], options: Any) -> None:
             packages = (finished.read_environment(folder) or {}).get("packages", [])
             lines |= dict.fromkeys(f"install {each['name']}=={each['version']}" for each in packages)
     for line in lines:
-        print(f"harness: would {line}", file=sys.stderr)
+        complain(f"would {line}")
     if not options.trust:
         raise CannotBeTried(
             f"{options.run} names all of this, and may come from anyone; expected --trust, which runs and installs it"

@@ -46,7 +46,7 @@ def taken(arguments: list[str]) -> list[str]:
     own = [argument for argument in left if not argument.startswith("-")]
     again = [*_flags(manifest, left), *words(manifest, own)]
     for line in would_run(manifest):
-        print(f"harness: would run {line}", file=sys.stderr)
+        complain(f"would run {line}")
     if not trust:
         complain(f"{folder} names all of this, and a run folder may come from anyone; expected --trust, which runs it")
         sys.exit(CANNOT)
