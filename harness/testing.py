@@ -235,8 +235,17 @@ class MemoryTracker:
     (1.0, ['sweep'])
     """
 
-    def __init__(self, experiment: str = "harness", uri: str | None = None) -> None:
+    def __init__(
+        self,
+        experiment: str = "harness",
+        uri: str | None = None,
+        subscores: bool = False,
+        parents: bool = True,
+        traces: int = 0,
+    ) -> None:
+        """It takes the options of MLflow's, so that it can stand in for that."""
         self.experiment, self.uri = experiment, uri or "memory:"
+        self.subscores, self.parents, self.traces = subscores, parents, traces
         self.runs: list[RunResult] = []
         self.groups: list[str | None] = []
         """The group of each run."""

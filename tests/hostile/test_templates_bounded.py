@@ -173,7 +173,7 @@ def test_a_prompt_that_fails_is_one_message(
 ) -> None:
     called = cli(
         "run", "dataset=file", "dataset.path=dev.jsonl", "system=openai", "system.model=m", "tracking=none",
-        "metrics=bleu", "system.base_url=http://127.0.0.1:9/v1", f"system.prompt=\"{prompt}\"", *more,
+        "metrics=bleu", "system.base_url=http://127.0.0.1:9/v1", f"system.prompt=\"{{{{ source }}}}{prompt}\"", *more,
     )  # fmt: skip
     assert called.code == 1
     assert called.err.startswith(f"harness: {message}"), called.err

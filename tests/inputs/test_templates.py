@@ -89,7 +89,7 @@ def test_the_fields_that_a_template_uses() -> None:
 def test_a_prompt_runs_no_code(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(HarnessError) as raised:
-        Prompt(source)(Example("1", "it rains", ()))
+        Prompt("{{ source }}" + source)(Example("1", "it rains", ()))
     assert not (tmp_path / "ran").exists()
     attribute = "'__init__' of 'type'" if source == TOUCH else "'__class__' of 'str'"
     assert str(raised.value) == (
@@ -115,5 +115,5 @@ def test_a_prompt_whose_arithmetic_fails_names_the_example() -> None:
     with pytest.raises(
         HarnessError, match=r"system.prompt: division by zero in example '7'; expected what can be computed"
     ):
-        Prompt("{{ 1 / 0 }}")(Example("7", None, ()))
+        Prompt("{{ source }}{{ 1 / 0 }}")(Example("7", "it rains", ()))
     assert Prompt("{{ source }}{{ topic }}")(Example("7", "s", (), {"topic": "t", "self": 1})) == "st"
