@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,15 @@ class Called:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> Iterator[None]:
+    """No test gets a model that another one had in its hands."""
+    yield
+    from harness.inputs import shelf
+
+    shelf.kept.resize(0)
 
 
 @pytest.fixture

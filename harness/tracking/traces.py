@@ -19,6 +19,8 @@ from harness.tracking.content import milliseconds
 from harness.types import RunResult
 
 TAG = "harness.traces"
+PAGE = 500
+"""Traces that a server gives at once, at most."""
 MAX_TRACES = 10_000
 MAX_TEXT = 20_000
 """Characters of a text in a trace; examples.parquet has all of it."""
@@ -43,10 +45,7 @@ def log_traces(client: Any, place: Place, run: RunResult, most: int) -> int:
     """Logs those of the first `most` examples that are not there; how many were not."""
     assert run.path is not None
     rows = list(_rows(run.path / "examples.parquet", run, min(most, MAX_TRACES)))
-    logged = client.search_traces(
-        locations=[place.experiment], run_id=place.run_id, max_results=MAX_TRACES, include_spans=False
-    )
-    known = {trace.info.trace_id for trace in logged}
+    known = set(_known(client, place))
     infos = _journal(run.path / "outputs.jsonl")
     store = client._tracing_client
     made = 0
@@ -60,6 +59,23 @@ def log_traces(client: Any, place: Place, run: RunResult, most: int) -> int:
             spans.append(span)
         store.log_spans(place.experiment, spans)  # again where a call was cut short: the same spans stay one
     return made
+
+
+def _known(client: Any, place: Place) -> Iterator[str]:
+    """The ids of the run's traces that are there."""
+    token = None
+    while True:
+        page = client.search_traces(
+            locations=[place.experiment],
+            run_id=place.run_id,
+            max_results=PAGE,
+            page_token=token,
+            include_spans=False,
+        )
+        yield from (trace.info.trace_id for trace in page)
+        token = page.token
+        if not token:
+            return
 
 
 def _rows(path: Path, run: RunResult, most: int) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ import pytest
 from harness.data import dates
 from tests.conftest import Called
 from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
-from tests.test_training import history
+from tests.training.test_checkpoint_scores import history
 
 
 def test_dates_in_words() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.tracking.content import metrics_of
+from harness.tracking.logged_numbers import sliced
 from tests.conftest import write_jsonl
 from tests.run.test_runner import Cli
 
@@ -50,7 +50,7 @@ def test_scores_by_slice(data: Path, cli: Cli) -> None:
         ("topic", "law", 12),
     ]
     assert run.slices[1].scores["exact_match"].low == law["low"]
-    logged = {metric.key: metric.value for metric in metrics_of(run)}
+    logged = sliced(run)
     assert logged["slice/topic: law/exact_match"] == 50
     before = Path("out/scores.json").read_bytes()
     assert cli(*RUN, "stats.slices=[topic,source_length]").code == 0
