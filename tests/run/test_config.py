@@ -29,7 +29,7 @@ NEEDED = {  # what the user must give (`???`), by choice
     "column": {"column.field": "adequacy"},
     "text": {"references": ["ref.txt"]},
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
-    "mlflow": {"path": "support_qa", "model": "models:/summarizer/3"},
+    "mlflow": {"path": "support_qa", "model": "models:/summarizer/3", "mlflow.scorer": "judges.py:polite"},
     "huggingface": {"path": "data", "split": "test", "model": "some/model"},
     "openai": {"base_url": "http://localhost:8000/v1", "model": "some/model"},
     "predictions": {"path": "out.txt"},
