@@ -105,7 +105,7 @@ def test_a_planted_secret_is_nowhere(
     files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGE", "PLANTED too")
-    monkeypatch.setattr(Sweep, "clean", classmethod(lambda cls: setattr(cls, "started", None)))  # as if killed
+    monkeypatch.setattr(Sweep, "clean", classmethod(lambda cls: setattr(cls, "current", None)))  # as if killed
     (files / "planted.py").write_text(CODE)
     (files / "echo.py").write_text(PROGRAM)
     uri = database = f"sqlite:///{files}/runs/mlflow.db"
