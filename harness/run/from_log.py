@@ -16,6 +16,7 @@ from harness.inputs import plugins
 from harness.run.config import build_metric, conf_dir, key, metric_specs
 from harness.run.job import Job
 from harness.stats.options import Options
+from harness.tracking.surrounding import settled
 from harness.types import Dataset, HarnessError, System
 from harness.types.settings import Config
 
@@ -127,6 +128,7 @@ def _config(received: Received, to: Destination, specs: Mapping[str, Any]) -> di
     config["metrics"] = dict(specs)
     config["tracking"]["_target_"] = NOWHERE if to.uri == "none" else MLFLOW
     config["tracking"]["uri"] = None if to.uri == "none" else to.uri
+    config["tracking"] = settled(config["tracking"])
     if to.resamples is not None:
         config["stats"]["resamples"] = to.resamples
     return config

@@ -143,7 +143,7 @@ MANIFEST = {
 }  # fmt: skip
 TRACKING = {
     "experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG), "parents": Maybe(FLAG),
-    "traces": Maybe(WHOLE),
+    "traces": Maybe(WHOLE), "under": Maybe(TEXT),
 }  # fmt: skip
 CONFIG = {
     "dataset": Maybe(dict, null=False),
