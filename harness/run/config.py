@@ -49,6 +49,7 @@ def of_whole(resolved: Mapping[str, Any]) -> dict[str, Any]:
     return {**resolved, "dataset": {**dataset, "shard": None} if isinstance(dataset, Mapping) else dataset}
 
 
+OWN_METRIC = re.compile(r"harness\.metrics\.[a-z_0-9]+\.[A-Za-z]+")
 OWN_SYSTEM = re.compile(r"harness\.(systems|tracking)\.[a-z_]+\.[A-Za-z]+")
 
 
@@ -84,7 +85,11 @@ def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:
     """The metric of a config's `{_target_, options, view}`, under the name that it has there."""
     options = {k: v for k, v in spec.items() if k not in ("_target_", "view")}
     metric = plugins.build(spec["_target_"], options, f"metrics.{name}", shared=("view",))
-    return dressed(name, metric, spec.get("view")) if isinstance(metric, Metric) else metric
+    if not isinstance(metric, Metric):
+        return metric
+    metric = dressed(name, metric, spec.get("view"))
+    metric.spec = dict(spec)
+    return metric
 
 
 def _with_options(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
