@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ from harness.types.engine import Note, learnt
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
 PERCENTILES = (50, 90, 99)
+Plan = Callable[[Sequence[Example]], list[list[int]]]
+"""Which examples go together."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def owner_of(system: System, identity: str | None, config_key: str) -> str:
 
 
 def work_of(
-    system: System, keys: list[str], rows: Sequence[Example], journal: Content, cache: Cache | None, retry_failed: bool
+    plan: Plan, keys: list[str], rows: Sequence[Example], journal: Content, cache: Cache | None, retry_failed: bool
 ) -> Work:
     """What must be generated; `cache` where it may be asked."""
     examples: dict[str, Example] = {}
@@ -117,8 +119,12 @@ def work_of(
     cached = {key: output for key, output in elsewhere.items() if key not in left}
     free = [key for key in free if key not in cached]
     have = {key: output for key, output in have.items() if key not in again}
-    new = [[free[i] for i in batch] for batch in _plan(system, [examples[key] for key in free])]
+    new = [[free[i] for i in batch] for batch in plan([examples[key] for key in free])]
     return Work(keys, examples, have, cached, planned, new)
+
+
+def _together(examples: Sequence[Example]) -> list[list[int]]:
+    return [list(range(len(examples)))] if examples else []
 
 
 def _plan(system: System, examples: Sequence[Example]) -> list[list[int]]:
@@ -152,12 +158,14 @@ class Source:
             cache = OutputCache(SHARED / "outputs.sqlite", job.cache_bytes, touch)
         return cls(job, identity, Journal(job.folder / "outputs.jsonl"), cache)
 
-    def work(self, rows: Sequence[Example]) -> Work:
-        """What must be generated for these rows."""
+    def work(self, rows: Sequence[Example], planned: bool = True) -> Work:
+        """What must be generated for these rows; not `planned`: as one batch, since a plan may need the model's
+        tokenizer, which takes long to load."""
         job = self.job
         keys = output_keys(job.system, owner_of(job.system, self.identity, job.whole_key or job.key), rows)
         served = self.cache if job.cache == "all" or not job.system.sampled else None
-        return work_of(job.system, keys, rows, self.journal.content, served, job.retry_failed)
+        plan = partial(_plan, job.system) if planned else _together
+        return work_of(plan, keys, rows, self.journal.content, served, job.retry_failed)
 
     def answers(self, rows: Kept[Examples], reads: Iterable[Reads], progress: Progress) -> Answers:
         """An output for each row, block by block."""

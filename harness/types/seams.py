@@ -100,6 +100,8 @@ class System(ABC):
     other runs unless the user asks for it."""
     price: Mapping[str, float] | None = None
     """Of a million tokens, `input` and `output`, in any currency: what a run costs is said where it is given."""
+    most_tokens: int | None = None
+    """Of an output, where the system has a limit; for dry runs."""
     batch_size: int = 64
     """How many examples go together, unless `plan` knows better."""
     folder: Path | None = None
