@@ -84,11 +84,10 @@ def chosen_metrics(choices: Sequence[Choice] | Choice) -> dict[str, Metric]:
 def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:
     """The metric of a config's `{_target_, options, view}`, under the name that it has there."""
     options = {k: v for k, v in spec.items() if k not in ("_target_", "view")}
-    metric = plugins.build(spec["_target_"], options, f"metrics.{name}", shared=("view",))
-    if not isinstance(metric, Metric):
-        return metric
-    metric = dressed(name, metric, spec.get("view"))
-    metric.spec = dict(spec)
+    made: Any = plugins.build(spec["_target_"], options, f"metrics.{name}", shared=("view",))
+    metric: Metric = dressed(name, made, spec.get("view")) if isinstance(made, Metric) else made
+    if isinstance(metric, Metric):
+        metric.spec = dict(spec)
     return metric
 
 
