@@ -30,6 +30,7 @@ from harness.types.texts import TextLists
 
 UNDECIDING = (
     "name",
+    "spec",
     "columns",
     "score_names",
     "counted",
