@@ -55,9 +55,6 @@ from harness.types.engine import Note, learnt
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
 PERCENTILES = (50, 90, 99)
-Plan = Callable[[Sequence[Example]], list[list[int]]]
-"""Which examples go together."""
-
 
 Plan = Callable[[Sequence[Example]], list[list[int]]]
 """Which examples go together, by their indices."""
