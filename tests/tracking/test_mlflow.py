@@ -100,6 +100,9 @@ def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
 
 def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
     """At the end of a multirun; and the same again from the run folders alone, once."""
+    rows = [json.loads(line) for line in (files / "dev.jsonl").read_text().splitlines()]
+    longer = [{**row, "source": f"{row['source']} Nobody knew why."} for row in rows]  # which makes cells differ
+    (files / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in longer))
     swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=lead", "system.sentences=1,2")
     called = cli(*swept, "metrics=[bleu]", "stats.resamples=50", "tracking.experiment=sweep")
     assert called.code == 0, called.err
