@@ -14,7 +14,7 @@ reads such a data set back as the examples that it was made of: runs on it and r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,7 @@ def paged(store: Any, dataset_id: str) -> Iterator[Any]:
             return
 
 
-def row_of(record: Any) -> Mapping[str, Any]:
+def row_of(record: Any) -> dict[str, Any]:
     """A record that was written here, as a row of the data that it was made of."""
     expectations = dict(record.expectations or {})
     answers = expectations.pop(ANSWER, None)
