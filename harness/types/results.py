@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.types.curves import Curve
+from harness.types.errors import HarnessError
 from harness.types.lists import Lists, Rows
 from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name, titled
 from harness.types.seams import Metric
@@ -21,6 +22,13 @@ from harness.types.shown import Shape, Shown, comparisons_of, counted, runs_of, 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+class Keep(Protocol):
+    """Saves and logs a result."""
+
+    def save(self, folder: str | Path | None) -> RunResult: ...
+    def log(self, uri: str | None, experiment: str | None) -> RunResult: ...
 
 
 @dataclass(frozen=True)
@@ -265,9 +273,26 @@ class RunResult(Shown):
     untested: dict[str, str] = field(default_factory=dict)
     """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
     have no statistics here; what would run."""
+    keep: Keep | None = field(default=None, repr=False, compare=False)
+    """What saves and logs it."""
 
     def shapes(self) -> Iterable[Shape]:
         yield scores_of(self)
+
+    def save(self, folder: str | Path | None = None) -> RunResult:
+        """Writes what `harness.evaluate` made to a run folder, which every command understands, and returns the stored
+        run; by default to `runs/harness/NAME-KEY`, where commands find it by its name."""
+        return self._kept().save(folder)
+
+    def log(self, uri: str | None = None, experiment: str | None = None) -> RunResult:
+        """Logs it to MLflow: to `uri`, by default MLFLOW_TRACKING_URI or the SQLite file below runs/. What
+        `harness.evaluate` made is saved below runs/ first. Returns the stored run; its manifest says where it is."""
+        return self._kept().log(uri, experiment)
+
+    def _kept(self) -> Keep:
+        if self.keep is None:
+            raise HarnessError(f"{self.name} is part of a run or made of several; expected a whole run to save or log")
+        return self.keep
 
     @cached_property
     def table(self) -> pa.Table:
@@ -291,7 +316,7 @@ class RunResult(Shown):
         import pyarrow as pa
 
         table = pa.Table.from_pandas(examples, preserve_index=False)
-        return replace(self, load=lambda: table)
+        return replace(self, load=lambda: table, keep=None)
 
 
 @dataclass(frozen=True, repr=False)
