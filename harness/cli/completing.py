@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 KEYED = re.compile(r"(.+)-[0-9a-f]{8}")
@@ -16,8 +16,8 @@ MOST = 2_000
 """Folders that are looked at for names of runs."""
 
 
-def candidates(line: str, parser: argparse.ArgumentParser) -> list[str]:
-    """What the last word of a line up to the cursor can become."""
+def candidates(line: str, commands: Mapping[str, argparse.ArgumentParser]) -> list[str]:
+    """What the last word of a line up to the cursor can become; `commands` with their parsers."""
     words = line.split()
     if not words or line[-1:].isspace():
         words.append("")
@@ -25,11 +25,10 @@ def candidates(line: str, parser: argparse.ArgumentParser) -> list[str]:
     if not words:
         return []
     *before, last = words
-    return [word for word in dict.fromkeys(_offered(before, last, parser)) if word.startswith(last) and word != last]
+    return [word for word in dict.fromkeys(_offered(before, last, commands)) if word.startswith(last) and word != last]
 
 
-def _offered(before: list[str], last: str, parser: argparse.ArgumentParser) -> Iterator[str]:
-    commands = _commands(parser)
+def _offered(before: list[str], last: str, commands: Mapping[str, argparse.ArgumentParser]) -> Iterator[str]:
     if not before:
         yield from (*commands, "--help", "--version")
         return
@@ -68,13 +67,6 @@ def run_names(below: Path) -> Iterator[str]:
     for _, folder in known:
         match = KEYED.fullmatch(folder.name)
         yield match[1] if match else str(folder)
-
-
-def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
 
 
 def _flags(parser: argparse.ArgumentParser | None) -> Iterator[str]:

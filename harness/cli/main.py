@@ -78,7 +78,7 @@ def _main(arguments: list[str]) -> None:
             from harness.cli.hydra import run
 
             return run(arguments[1:])
-    parser = parser_of_commands()
+    parser = _parser()
     options, more = parser.parse_known_args(_joined(arguments))
     words = getattr(options, "overrides", getattr(options, "where", None))
     if words is not None and not any(word.startswith("-") for word in more):
@@ -126,7 +126,7 @@ def _joined(arguments: list[str]) -> list[str]:
     return arguments
 
 
-def parser_of_commands() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     from harness import __version__
     from harness.cli.commands import (
         best,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -13,14 +14,15 @@ import pytest
 from harness.cli.choices_of_groups import Configs
 from harness.cli.commands.completion import MARK, SCRIPTS, install
 from harness.cli.completing import candidates
-from harness.cli.main import parser_of_commands
+from harness.cli.main import _parser
 from harness.cli.run_help import help_text
 from harness.types import HarnessError
 from tests.made_up import write_run
 
 
 def offered(line: str) -> list[str]:
-    return candidates(line, parser_of_commands())
+    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return candidates(line, commands.choices)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.inputs.choices import OVER_SEEDS
 from harness.report.charts.theme import WIDTH, plain, short
-from harness.report.names import score_titles
 from harness.report.numbers import digits_of
+from harness.report.score_titles import score_titles
 from harness.types import Comparison, Curve, Figure, Group, HarnessError, RunResult, Study, nearest
 
 

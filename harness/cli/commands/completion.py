@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
     parser.add_argument("shell", choices=list(SCRIPTS))
     parser.add_argument("--install", action="store_true", help="for new shells of yours, from now on")
     parser.add_argument("--line", metavar="TEXT", help="what a line up to the cursor can become: for the scripts")
-    parser.set_defaults(call=call)
+    parser.set_defaults(call=call, commands=commands.choices)
 
 
 def call(options: Any) -> None:
@@ -50,9 +50,8 @@ def call(options: Any) -> None:
 
     if options.line is not None:
         from harness.cli.completing import candidates
-        from harness.cli.main import parser_of_commands
 
-        tell("\n".join(candidates(options.line, parser_of_commands())))
+        tell("\n".join(candidates(options.line, options.commands)))
     elif options.install:
         tell(f"{install(options.shell, Path.home())}  (open a new shell)")
     else:

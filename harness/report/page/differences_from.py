@@ -42,7 +42,7 @@ def reference(study: Study, group: Group, titles: dict[str, str]) -> Reference |
 
 def part(study: Study, group: Group, order: Sequence[RunResult], names: Sequence[str]) -> dict[str, Any] | None:
     """The part of the table below the scores: a row for each other run, in the same columns."""
-    from harness.report.names import score_titles
+    from harness.report.score_titles import score_titles
 
     against = reference(study, group, score_titles(group.runs))
     if against is None:

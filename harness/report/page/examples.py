@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.inputs import arrow
-from harness.report.names import score_titles
 from harness.report.numbers import digits_of
 from harness.report.page import passages
 from harness.report.page.packed import SCORES, packed_floats, packed_json
 from harness.report.page.scores import lower_is_better, score_names
+from harness.report.score_titles import score_titles
 from harness.types import IMPORTED, Array, Group, Study
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.inputs.choices import CORRECTIONS, OVER_SEEDS
-from harness.report.names import score_titles
 from harness.report.numbers import bounds, digits_of, number
 from harness.report.page.differences_from import p_of
+from harness.report.score_titles import score_titles
 from harness.report.terminal.wording import listed
 from harness.types import Comparison, Curve, Group, RunResult, Study
 

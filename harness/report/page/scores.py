@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import arrow
-from harness.report.names import score_titles
 from harness.report.numbers import bounds, digits_of, number
 from harness.report.page import differences_from, paper
 from harness.report.page.verdicts import macro_verdicts, verdicts
+from harness.report.score_titles import score_titles
 from harness.types import Comparison, Group, RunResult, Study
 
 LETTERS = 5

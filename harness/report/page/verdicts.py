@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.report.curve_words import answer, outlook, training_run
-from harness.report.names import score_titles
+from harness.report.score_titles import score_titles
 from harness.report.terminal.wording import listed, sentence
 from harness.types import Comparison, Curve, Group, Study
 
