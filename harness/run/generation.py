@@ -56,7 +56,6 @@ CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
 PERCENTILES = (50, 90, 99)
 
-
 Plan = Callable[[Sequence[Example]], list[list[int]]]
 """Which examples go together, by their indices."""
 
@@ -158,14 +157,16 @@ class Source:
         return cls(job, identity, Journal(job.folder / "outputs.jsonl"), cache)
 
     def work(self, rows: Sequence[Example], soon: bool = False) -> Work:
-        """What must be generated for these rows; `soon`: and will be, so that replicas are made while it is planned."""
+        """What must be generated for these rows; `soon`: and will be, so that replicas are made while it is planned.
+        Else it is one batch: a plan may need the model's tokenizer, which takes long to load."""
         job = self.job
         keys = output_keys(job.system, owner_of(job.system, self.identity, job.whole_key or job.key), rows)
         served = self.cache if job.cache == "all" or not job.system.sampled else None
 
         def plan(examples: Sequence[Example]) -> list[list[int]]:
-            if soon and examples:
-                job.engine.begin(self._recipe)
+            if not soon or not examples:
+                return [list(range(len(examples)))] if examples else []
+            job.engine.begin(self._recipe)
             return batches_of(job.system, examples)
 
         return work_of(plan, keys, rows, self.journal.content, served, job.retry_failed)
