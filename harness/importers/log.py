@@ -180,7 +180,7 @@ class Sample:
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _digest(column: list[Any]) -> str:
+def _digest(column: object) -> str:
     """Hash of a column; orjson writes it ten times as fast, unless it holds what only Python's encoder takes."""
     try:
         return hashlib.sha256(orjson.dumps(column, option=orjson.OPT_SORT_KEYS)).hexdigest()
