@@ -16,9 +16,8 @@ demo: .venv/demo.stamp
 	@echo
 	@$(BIN)/harness compare embedded-lead embedded-lexrank embedded-smollm2
 	@echo
-	@echo "All of it as one page, which opens in a browser and needs no server:"
+	@echo "All of it as one page to open in a browser, which needs no server:"
 	@$(BIN)/harness report embedded-lead embedded-lexrank embedded-smollm2 --no-progress -o runs/demo.html
-	@$(BIN)/python -m webbrowser "file://$(CURDIR)/runs/demo.html" > /dev/null 2>&1 || true
 
 # Two retrievers on the embedded questions, the same language model: which part moved?
 demo-rag: .venv/demo.stamp
