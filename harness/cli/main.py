@@ -42,6 +42,7 @@ EPILOG = """examples
   harness sync                                                  log to MLflow what runs could not log
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
+  harness init                                                  a project to begin with: harness.yaml and plug-ins
 
 `harness COMMAND --help` says more."""
 
@@ -84,6 +85,7 @@ def _main(arguments: list[str]) -> None:
     from harness.types import HarnessError
 
     try:
+        _know_project(options)
         options.call(options)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
@@ -91,6 +93,19 @@ def _main(arguments: list[str]) -> None:
         complain(error)
         sys.exit(getattr(options, "error_code", 1))  # of some, 1 is an answer
     return None
+
+
+def _know_project(options: argparse.Namespace) -> None:
+    """The folder of YAML files is that of the project file where none is typed; plug-in code is found beside it."""
+    from pathlib import Path
+
+    from harness.inputs.project import code_beside, current
+
+    project = current()
+    if "config_dir" in options and options.config_dir is None and project.config_dir is not None:
+        options.config_dir = str(project.config_dir)
+    named = [] if getattr(options, "config_dir", None) is None else code_beside(Path(options.config_dir))
+    sys.path.extend(folder for folder in (*project.code, *named) if folder not in sys.path)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -118,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         exporting,
         gate,
         importing_logs,
+        init,
         merge,
         meta,
         plot,
@@ -168,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         cache,
         sync,
         ui,
+        init,
     ):
         command.add(commands)
     return parser

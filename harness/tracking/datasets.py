@@ -21,6 +21,7 @@ from typing import Any
 from harness.inputs import files
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import parts_of
+from harness.inputs.project import runs_folder
 from harness.inputs.rows import Columns, Reader
 from harness.tracking.backend import default_uri, quiet, reachable
 from harness.types import Dataset, Example, Examples, HarnessError
@@ -40,7 +41,7 @@ class MlflowDataset(Dataset):
     ) -> None:
         Columns(columns)  # what is wrong with them is said at once
         self.path, self.input, self.columns, self.cluster = path, input, columns, cluster
-        self.uri = uri or default_uri(Path("runs"))
+        self.uri = uri or default_uri(runs_folder())
         run = RUN.fullmatch(path)
         self.name = input or (run[1] if run else Path(path).stem if ":/" in path else path)
         self._about: dict[str, str] = {}

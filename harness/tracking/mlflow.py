@@ -12,10 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest, file_digest
+from harness.inputs.project import runs_folder
 from harness.tracking import backend, claim, content, curve_parent, known, labelling, opening_view, parents, seed_parent
 from harness.tracking.backend import default_uri, reachable
 from harness.tracking.filling import ARTIFACTS, Filling, Task, Wanted
@@ -41,7 +41,7 @@ class MlflowTracker:
             raise HarnessError("tracking.experiment is empty; expected a name")
         if not 0 <= traces <= MAX_TRACES:
             raise HarnessError(f"tracking.traces={traces}; expected 0 to {MAX_TRACES:,}: a trace an example")
-        self.runs = Path("runs")
+        self.runs = runs_folder()
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
         self.wanted, self.parents = Wanted(subscores, traces), parents
