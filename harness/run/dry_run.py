@@ -53,7 +53,7 @@ def estimate(job: Job, progress: Progress) -> Estimate:
     if job.system.stored:
         return Estimate(name, cell, folder, examples, len(data.rows), 0, 0, 0, 0, 0, 0.0, None)
     source = Source.of(job, touch=False)
-    work = source.work(data.rows, planned=False)
+    work = source.work(data.rows)
     todo = [work.examples[key] for batch in work.todo for key in batch]
     earlier = _earlier(source.identity, job.config.get("system"))
     given, output = _tokens(job, todo, earlier)

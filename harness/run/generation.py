@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,9 @@ from harness.types.engine import Note, learnt
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
 PERCENTILES = (50, 90, 99)
+
 Plan = Callable[[Sequence[Example]], list[list[int]]]
-"""Which examples go together."""
+"""Which examples go together, by their indices."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,8 @@ def work_of(
     return Work(keys, examples, have, cached, planned, new)
 
 
-def _together(examples: Sequence[Example]) -> list[list[int]]:
-    return [list(range(len(examples)))] if examples else []
-
-
-def _plan(system: System, examples: Sequence[Example]) -> list[list[int]]:
+def batches_of(system: System, examples: Sequence[Example]) -> list[list[int]]:
+    """The batches that a system wants of these, by their indices."""
     if not examples:
         return []
     batches = system.plan(examples)
@@ -158,13 +156,19 @@ class Source:
             cache = OutputCache(shared_folder() / "outputs.sqlite", job.cache_bytes, touch)
         return cls(job, identity, Journal(job.folder / "outputs.jsonl"), cache)
 
-    def work(self, rows: Sequence[Example], planned: bool = True) -> Work:
-        """What must be generated for these rows; not `planned`: as one batch, since a plan may need the model's
-        tokenizer, which takes long to load."""
+    def work(self, rows: Sequence[Example], soon: bool = False) -> Work:
+        """What must be generated for these rows; `soon`: and will be, so that replicas are made while it is planned.
+        Else it is one batch: a plan may need the model's tokenizer, which takes long to load."""
         job = self.job
         keys = output_keys(job.system, owner_of(job.system, self.identity, job.whole_key or job.key), rows)
         served = self.cache if job.cache == "all" or not job.system.sampled else None
-        plan = partial(_plan, job.system) if planned else _together
+
+        def plan(examples: Sequence[Example]) -> list[list[int]]:
+            if not soon or not examples:
+                return [list(range(len(examples)))] if examples else []
+            job.engine.begin(self._recipe)
+            return batches_of(job.system, examples)
+
         return work_of(plan, keys, rows, self.journal.content, served, job.retry_failed)
 
     def answers(self, rows: Kept[Examples], reads: Iterable[Reads], progress: Progress) -> Answers:
@@ -188,7 +192,7 @@ class Source:
                 return outputs
             gate = Gate(f"the system {self.job.system.name}")
             return [_storable(output, gate) for output in outputs]
-        work = self.work(rows)
+        work = self.work(rows, soon=True)
         if self.cache is not None and read_manifest(self.job.folder) is None:
             self.cache.put(work.have, self.job.system.name)  # a kill may have come between journal and cache
         return self.generate(work, progress)

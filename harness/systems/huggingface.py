@@ -180,6 +180,9 @@ class HuggingFace(System):
 
     # ------------------------------------------------------------ generating
 
+    def load(self) -> None:
+        _ = self._tokenizer, self._model
+
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         encoded = self._encoded(batch)
         room = self._room()

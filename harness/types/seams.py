@@ -161,6 +161,9 @@ class System(ABC):
         """`input_tokens` and, where that can be known, `output_tokens` that these examples would take; for dry runs."""
         return None
 
+    def load(self) -> None:  # noqa: B027  (only systems that load much care)
+        """Loads what it answers with, where somebody knows before the first batch that it will be asked."""
+
     @abstractmethod
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
         """One output for each example of the batch, in its order."""
