@@ -27,10 +27,10 @@ def test_the_nearest_one_above_counts(tmp_path: Path, monkeypatch: pytest.Monkey
     for folder in ("conf/metrics", "conf/.git", "a/b", "c"):
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "b")
-    found = project.current()
-    assert (found.config_dir, found.defaults) == (tmp_path / "conf", ("limit=3",))
+    known = project.current()
+    assert (known.config_dir, known.defaults) == (tmp_path / "conf", ("limit=3",))
     assert project.runs_folder() == Path("../../kept/runs")
-    assert found.code == [str(tmp_path), str(tmp_path / "conf"), str(tmp_path / "conf" / "metrics")]
+    assert known.code == [str(tmp_path), str(tmp_path / "conf"), str(tmp_path / "conf" / "metrics")]
     (tmp_path / "c" / "pyproject.toml").write_text('[tool.harness]\nruns = "there"\n')
     monkeypatch.chdir(tmp_path / "c")
     assert project.runs_folder() == Path("there")

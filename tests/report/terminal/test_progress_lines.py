@@ -87,8 +87,8 @@ def test_what_does_not_advance_is_not_silent(clock: Clock) -> None:
     lines.advance(8192)
     clock.now += 10
     lines.look()
-    assert out.getvalue() == "generating: 0/100, since 0:00:10, $0.12\n"
-    assert unknown.getvalue() == "generating: since 0:00:20\ngenerating: 8,192, 273.1/s, since 0:00:30\n"
+    assert out.getvalue() == "generating: 0/100, 0:00:10 so far, $0.12\n"
+    assert unknown.getvalue() == "generating: 0:00:20 so far\ngenerating: 8,192, 273.1/s, 0:00:30 so far\n"
 
 
 def test_bars_on_a_terminal_lines_elsewhere_nothing_where_none_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
