@@ -15,6 +15,7 @@ from harness.cli.signals import Asked, exit_code, heeded
 from harness.cli.starting import importing, left_as_it_is
 from harness.inputs.visible import visible
 
+HELP = {"--help", "-h"}
 EPILOG = """examples
   harness run                                                   a baseline on the embedded data set
   harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
@@ -43,6 +44,7 @@ EPILOG = """examples
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
   harness init                                                  a project to begin with: harness.yaml and plug-ins
+  harness completion bash --install                             options and names of runs on the Tab key
 
 `harness COMMAND --help` says more."""
 
@@ -70,6 +72,8 @@ def _main(arguments: list[str]) -> None:
         os.environ["HYDRA_FULL_ERROR"] = "1"
     show_tracebacks()
     sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
+    if arguments[:1] == ["run"] and HELP & set(arguments):
+        _show_options(arguments[1:])
     if arguments[:1] == ["run"]:
         with importing():
             from harness.cli.hydra import run
@@ -108,6 +112,20 @@ def _know_project(options: argparse.Namespace) -> None:
     sys.path.extend(folder for folder in (*project.code, *named) if folder not in sys.path)
 
 
+def _show_options(words: list[str]) -> NoReturn:
+    """`harness run --help`, which needs no Hydra."""
+    from harness.cli.output import tell
+    from harness.cli.run_help import help_text
+    from harness.types import HarnessError
+
+    try:
+        tell(help_text([word for word in words if word not in HELP]).rstrip())
+    except HarnessError as error:
+        complain(error)
+        sys.exit(1)
+    sys.exit(0)
+
+
 class _Parser(argparse.ArgumentParser):
     """What was typed may come from a pattern, and so from the names of files."""
 
@@ -130,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
         bundle,
         cache,
         compare,
+        completion,
         exporting,
         gate,
         importing_logs,
@@ -185,6 +204,7 @@ def _parser() -> argparse.ArgumentParser:
         sync,
         ui,
         init,
+        completion,
     ):
         command.add(commands)
     return parser

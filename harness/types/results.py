@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from harness.types.curves import Curve
 from harness.types.errors import HarnessError
 from harness.types.lists import Lists, Rows
-from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name
+from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name, titled
 from harness.types.seams import Metric
 from harness.types.shown import Shape, Shown, comparisons_of, counted, runs_of, scores_of
 
@@ -151,6 +151,34 @@ class Comparison:
     is smaller than the margin; None where no example differs or there are too few."""
     stage: str | None = None
     """`retrieval`, `faithfulness` or `answer`: which part of a system that retrieves and answers the score is of."""
+    title: str = ""
+    """The score as papers print it."""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", titled(self.score))
+
+    def turned(self) -> Comparison:
+        """The same seen from the baseline: what a table shows of the two, not what was tested against a margin."""
+
+        def less(value: float | None) -> float | None:
+            return None if value is None else -value
+
+        verdict = {"better": "worse", "worse": "better", "not worse": "not distinguishable"}
+        return replace(
+            self,
+            baseline=self.system,
+            system=self.baseline,
+            baseline_estimate=self.system_estimate,
+            system_estimate=self.baseline_estimate,
+            difference=less(self.difference),
+            low=less(self.high),
+            high=less(self.low),
+            effect_size=less(self.effect_size),
+            won=self.lost,
+            lost=self.won,
+            verdict=verdict.get(self.verdict, self.verdict),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +435,8 @@ class Study(Shown):
     leaders: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """By data set and score the names of the best run, first, and of all that no test tells apart from it; empty where
     fewer than two runs were compared."""
+    letters: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    """By data set and score the letters of each of three runs or more: two that share one cannot be told apart."""
     average_leaders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By score the same of systems, from the averages over data sets."""
     curves: Sequence[Curve] = ()
