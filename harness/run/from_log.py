@@ -16,6 +16,7 @@ from harness.inputs import plugins
 from harness.run.config import build_metric, conf_dir, key, metric_specs
 from harness.run.job import Job
 from harness.stats.options import Options
+from harness.tracking.surrounding import settled
 from harness.types import Dataset, HarnessError, Metric, System
 from harness.types.settings import Config
 
@@ -117,7 +118,8 @@ def _computed(received: Received, to: Destination) -> dict[str, dict[str, Any]]:
 
 def own_names() -> set[str]:
     """What this package's metrics and their headline scores are called, those of fixed names."""
-    keys = {name for path in (conf_dir() / "metrics").glob("*.yaml") for name in yaml.safe_load(path.read_text()) or ()}
+    files = [path.read_text(encoding="utf-8") for path in (conf_dir() / "metrics").glob("*.yaml")]
+    keys = {name for text in files for name in yaml.safe_load(text) or ()}
     rouge = {f"rouge{kind}" for kind in (*range(1, 10), "L", "Lsum", "W", "S", "SU")}
     return (keys - {"defaults"}) | rouge | {"id", "repeat", "source", "references", "output", "error", "raw_output"}
 
@@ -126,7 +128,7 @@ def _config(received: Received, to: Destination, specs: Mapping[str, Any]) -> di
     """As `harness run` composes one: what makes the run what it is, and the defaults."""
     config = asdict(Config())
     for group, choice in (("postprocess", "none"), ("engine", "local")):
-        config[group] = yaml.safe_load((conf_dir() / group / f"{choice}.yaml").read_text())
+        config[group] = yaml.safe_load((conf_dir() / group / f"{choice}.yaml").read_text(encoding="utf-8"))
     config["dataset"] = {"imported": received.tool, "name": received.dataset.name, "cluster": received.dataset.cluster}
     config["system"] = {"imported": received.tool, "name": received.system.name, "content": received.content}
     config["metrics"] = dict(specs)
@@ -134,6 +136,7 @@ def _config(received: Received, to: Destination, specs: Mapping[str, Any]) -> di
     config["tracking"]["uri"] = None if to.uri == "none" else to.uri
     if to.experiment is not None:
         config["tracking"]["experiment"] = to.experiment
+    config["tracking"] = settled(config["tracking"])
     if to.stats is not None:
         config["stats"] = asdict(to.stats)
     if to.resamples is not None:

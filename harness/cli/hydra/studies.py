@@ -21,6 +21,7 @@ from typing import Any
 
 from harness.cli.hydra.space import Space
 from harness.inputs.files import digest
+from harness.inputs.living import is_alive
 from harness.inputs.locks import NoLocks, held
 from harness.inputs.project import runs_folder
 from harness.types import HarnessError, check_choice, check_least
@@ -254,7 +255,7 @@ def _lost(trial: Any) -> bool:
         return False
     host, process = trial.user_attrs.get(OWNER, ("", 0))
     if host == socket.gethostname():
-        return process == os.getpid() or not Path(f"/proc/{process}").exists()
+        return process == os.getpid() or not is_alive(process)
     return bool(time.time() - trial.user_attrs.get(SEEN, 0.0) > LOST)
 
 
