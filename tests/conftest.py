@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HARNESS_PROGRESS"] = "0"  # on a busy machine any stage can take ten seconds
 os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("HYDRA_FULL_ERROR", None)
 
