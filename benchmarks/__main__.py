@@ -22,6 +22,7 @@ from benchmarks import (
     resume,
     retrieval,
     serving,
+    sweeping,
     tracking,
     whole,
 )
@@ -64,6 +65,7 @@ Machines are noisy: read ratios, not seconds.
         "engines": ("Engines", engines.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
+        "sweeping": ("Sweeps", sweeping.tables),
         "runs": ("Listing runs", listing.tables),
         "importing": ("Importing logs", importing.tables),
         "tracking": ("Tracking", tracking.tables),

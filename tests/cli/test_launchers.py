@@ -16,7 +16,7 @@ import pytest
 from hydra.core.plugins import Plugins
 
 from harness.cli.hydra.marks import SLOWEST, Ended, Marks
-from tests.conftest import Called
+from tests.conftest import Called, needs_plugin
 
 Cli = Callable[..., Called]
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,7 @@ def test_two_cells_are_the_same_in_other_processes(launcher: str, files: Path, c
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "ray"])
 def test_twelve_cells_are_the_same_in_other_processes(launcher: str, files: Path, cli: Cli) -> None:
-    pytest.importorskip(f"hydra_plugins.hydra_{launcher.removesuffix('_local')}_launcher")
+    needs_plugin(f"hydra_{launcher.removesuffix('_local')}_launcher")
     same_under(launcher, cli, "system=lead,lexrank", "system.sentences=1,2,3", "postprocess.lowercase=true,false")
 
 
@@ -255,7 +255,7 @@ def test_leftovers_are_removed_by_the_next_sweep(files: Path, cli: Cli) -> None:
 @pytest.mark.slow
 def test_hydras_own_optimiser(files: Path, cli: Cli) -> None:
     """It gets a number of each cell, and is told of those that failed."""
-    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    needs_plugin("hydra_optuna_sweeper")
     called = cli(
         *RUN, "--multirun", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.direction=maximize",
         "hydra.sweeper.storage=sqlite:///study.db", "hydra.sweeper.study_name=s", "objective=bleu", "system=lead",
