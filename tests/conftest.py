@@ -86,6 +86,13 @@ def needs_plugin(name: str) -> None:
         pytest.skip(f"{name} is not installed")
 
 
+def no_workers() -> None:
+    """Ends joblib's processes, which go on in the folder of the test that they were started by."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
+
+
 def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     return path

@@ -16,7 +16,7 @@ import pytest
 from hydra.core.plugins import Plugins
 
 from harness.cli.hydra.marks import SLOWEST, Ended, Marks
-from tests.conftest import Called, needs_plugin
+from tests.conftest import Called, needs_plugin, no_workers
 
 Cli = Callable[..., Called]
 ROOT = Path(__file__).parents[2]
@@ -39,6 +39,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """submitit waits long for the results of a job that is gone."""
     submitit = pytest.importorskip("submitit")
     monkeypatch.setattr(submitit.core.core.Job, "_results_timeout_s", 0.5)
+    no_workers()
 
 
 @pytest.fixture
@@ -127,6 +128,17 @@ def test_a_killed_process(launcher: str, files: Path, cli: Cli) -> None:
     assert [failure["cell"] for failure in answer["failures"]] == [2, 3]
     assert all("its process was lost" in failure["error"] for failure in answer["failures"])
     assert {run["system"] for run in answer["runs"]} == {"copy"}
+
+
+def test_a_cell_that_leaves_no_word(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Marks.end
+    monkeypatch.setattr(
+        Marks, "end", lambda self, ended: None if ended.value is None and ended.seconds else end(self, ended)
+    )
+    called = cli(*CELLS)
+    assert called.code == 1
+    assert "cell 0 (path=good.jsonl) failed: its process was lost: it left no word of how it ended" in called.err
+    assert "2 of 2 cells failed" in called.err
 
 
 def test_an_error_that_nobody_expected(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

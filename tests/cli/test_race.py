@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.store.records import records
-from tests.conftest import needs_plugin, write_jsonl
+from tests.conftest import needs_plugin, no_workers, write_jsonl
 
 N = 160
 
@@ -99,6 +99,7 @@ def test_no_output_is_generated_twice(grid: Callable[..., Any]) -> None:
 
 def test_cells_may_run_in_other_processes(grid: Callable[..., Any]) -> None:
     needs_plugin("hydra_joblib_launcher")
+    no_workers()
     called = raced(
         grid, "metrics=[bleu]", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "system.path=good.jsonl,worst.jsonl"
     )
