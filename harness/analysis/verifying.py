@@ -223,7 +223,8 @@ class _Paper:
             ready.append(again)
         base = ready.pop() if trace.get("baseline") else None
         known = {each.name for each in fields(Layout)}
-        layout = Layout(**{name: value for name, value in trace.get("layout", {}).items() if name in known})
+        how = {"digits": "metric", **trace.get("layout", {})}  # which tables did not say before 0.2.0
+        layout = Layout(**{name: value for name, value in how.items() if name in known})
         layout = replace(layout, names=tuple((str(a), str(b)) for a, b in layout.names))
         scores = trace.get("scores")
         options = ComparisonOptions(**trace.get("options", {}), scores=None if scores is None else tuple(scores))
