@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis import groups
@@ -16,6 +17,7 @@ from harness.analysis.cell_names import cell_of, dropped, listed
 from harness.analysis.many import Many
 from harness.analysis.trust import Trust, Trusted, described
 from harness.inputs import files
+from harness.run.saving import StoredRun
 from harness.store import finished
 from harness.store.places import RUNS, find
 from harness.types import HarnessError, RunRecord, RunResult
@@ -30,7 +32,8 @@ def load_run(run: str | Path | RunRecord, trust: Trusted = False) -> RunResult:
     """A stored run, whatever names it."""
     loaded = _load(run, Trust.of(trust))
     _say_untested([loaded])
-    return loaded
+    assert loaded.path is not None
+    return replace(loaded, keep=StoredRun(loaded.path))
 
 
 def _load(run: str | Path | RunRecord, trust: Trust) -> RunResult:

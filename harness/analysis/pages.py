@@ -110,13 +110,13 @@ def page_of(
     panels = [responsive(figure.chart.to_dict(validate=False)) for figure in figures]
     charts = {
         "figures": [
-            {"name": figure.name, "legend": legend, "panels": parts}
-            for figure, (legend, parts) in zip(figures, panels, strict=True)
+            {"name": figure.name, "legends": legends, "panels": parts}
+            for figure, (legends, parts) in zip(figures, panels, strict=True)
         ],
         "light": LIGHT,
         "dark": DARK,
     }
-    blocks = {"index": packed_json({"groups": groups}), **blocks, "charts": packed_json(charts)}
+    blocks = {"index": packed_json({"groups": groups}), **blocks}
     content = {
         "title": page.title or _title(study),
         "version": harness.__version__,
@@ -136,7 +136,7 @@ def page_of(
         "common": common_count(configs),
         "commands": _commands(study, page, scores),
     }
-    return build(content, blocks, bool(figures))
+    return build(content, blocks, packed_json(charts) if figures else None)
 
 
 def _swept(study: Study, group: Group, progress: Progress) -> list[Part]:
@@ -217,6 +217,8 @@ def _note(study: Study) -> str:
             f"{1 - study.level:.2g} ({adjusted(study.correction, 'all pairs and scores')}; "
             f"{study.resamples:,} resamples, seed {study.seed})."
         )
+    if any(study.letters.values()):
+        note += " Letters: systems that share one cannot be told apart."
     if study.against:
         note += " ▲ ▼: better or worse than the baseline, by the same test over all comparisons with it."
     return note

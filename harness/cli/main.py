@@ -15,6 +15,7 @@ from harness.cli.signals import Asked, exit_code, heeded
 from harness.cli.starting import importing, left_as_it_is
 from harness.inputs.visible import visible
 
+HELP = {"--help", "-h"}
 EPILOG = """examples
   harness run                                                   a baseline on the embedded data set
   harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
@@ -42,6 +43,7 @@ EPILOG = """examples
   harness sync                                                  log to MLflow what runs could not log
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
+  harness completion bash --install                             options and names of runs on the Tab key
 
 `harness COMMAND --help` says more."""
 
@@ -69,6 +71,8 @@ def _main(arguments: list[str]) -> None:
         os.environ["HYDRA_FULL_ERROR"] = "1"
     show_tracebacks()
     sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
+    if arguments[:1] == ["run"] and HELP & set(arguments):
+        _show_options(arguments[1:])
     if arguments[:1] == ["run"]:
         with importing():
             from harness.cli.hydra import run
@@ -93,6 +97,20 @@ def _main(arguments: list[str]) -> None:
     return None
 
 
+def _show_options(words: list[str]) -> NoReturn:
+    """`harness run --help`, which needs no Hydra."""
+    from harness.cli.output import tell
+    from harness.cli.run_help import help_text
+    from harness.types import HarnessError
+
+    try:
+        tell(help_text([word for word in words if word not in HELP]).rstrip())
+    except HarnessError as error:
+        complain(error)
+        sys.exit(1)
+    sys.exit(0)
+
+
 class _Parser(argparse.ArgumentParser):
     """What was typed may come from a pattern, and so from the names of files."""
 
@@ -115,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         bundle,
         cache,
         compare,
+        completion,
         exporting,
         gate,
         importing_logs,
@@ -168,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         cache,
         sync,
         ui,
+        completion,
     ):
         command.add(commands)
     return parser

@@ -57,6 +57,12 @@ class Host:
             reply.error = _sendable(error)
         return self._sent(reply)
 
+    def load(self) -> None:
+        """Lets the replica load what it works with; what goes wrong, its first piece of work says."""
+        if hasattr(self._replica, "load"):
+            with suppress(Exception):
+                self._replica.load()
+
     def work(self, item: bytes) -> bytes:
         """What the replica gives for an item."""
         reply = Reply()

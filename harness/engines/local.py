@@ -40,6 +40,9 @@ class Local:
     def about(self) -> Mapping[str, Any]:
         return {"name": "local", "threads": self.threads}
 
+    def begin(self, make: Recipe) -> None:
+        """What is of this process is there already."""
+
     def map(self, make: Recipe, items: Iterable[Any], note: Note = unheard) -> Iterator[tuple[int, Any]]:
         """In order; a few items are worked on at once, on all cores, where the replica allows it."""
         numbered = enumerate(items)

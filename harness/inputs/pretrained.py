@@ -261,6 +261,13 @@ class Pretrained:
         named = (self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights)
         return (known, self.dtype, self.device, *map(str, named))
 
+    @property
+    def tokenizer_file(self) -> Path | None:
+        """tokenizer.json, which needs no transformers to be read; None where the model has none on disk."""
+        where = self.location if self.own_tokenizer is None else self._beside("tokenizer", self.own_tokenizer)
+        path = None if where is None else where / "tokenizer.json"
+        return path if path is not None and path.is_file() else None
+
     @cached_property
     def tokenizer(self) -> Any:
         return shelf.kept.get(f"tokenizer of {self._role}", self.key, self._new_tokenizer)

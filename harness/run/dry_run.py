@@ -1,7 +1,8 @@
 """`harness run --dry-run`: what a run would do, without doing it. Reads the data and hashes the system; writes nothing.
 
 Tokens are the system's own estimate where it has one, else a quarter of the characters; the output's length is that of
-an earlier run of the same system where there is one, else that of the references. Time is that of an earlier run.
+an earlier run of the same system where there is one, else that of the references, and never beyond the system's limit.
+Time is that of an earlier run. No model or tokenizer of a model is loaded.
 """
 
 from __future__ import annotations
@@ -100,4 +101,6 @@ def _tokens(job: Job, todo: Sequence[Example], earlier: Mapping[str, Any]) -> tu
     if output is None and all(example.references for example in todo):
         means = (sum(map(len, example.references)) / len(example.references) for example in todo)
         output = round(sum(means) / CHARACTERS)
+    if output is not None and job.system.most_tokens is not None:
+        output = min(output, len(todo) * job.system.most_tokens)
     return estimated.get("input_tokens", round(characters / CHARACTERS)), output

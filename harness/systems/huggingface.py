@@ -107,7 +107,7 @@ class HuggingFace(System):
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
             generation=dict(generation or {}),
         )
-        self.repeats = repeats
+        self.repeats, self.most_tokens = repeats, max_new_tokens
         if repeats < 1 or batch_tokens < 1:
             raise HarnessError("system.repeats and system.batch_tokens: expected at least 1")
         if repeats > 1 and not do_sample:
@@ -158,9 +158,16 @@ class HuggingFace(System):
             batches[-1].append(i)
         return batches
 
-    def estimate(self, examples: Sequence[Example]) -> dict[str, int]:
-        """For dry runs: what goes in is known, what comes out is not."""
-        return {"input_tokens": sum(len(ids) for ids in self._encoded(examples))}
+    def estimate(self, examples: Sequence[Example]) -> dict[str, int] | None:
+        """For dry runs: the prompts' tokens, where the model has a tokenizer.json. To load any other, transformers and
+        torch with it, takes longer than a dry run should."""
+        path = self.pretrained.tokenizer_file
+        if path is None:
+            return None
+        from tokenizers import Tokenizer
+
+        encoded = Tokenizer.from_file(str(path)).encode_batch([self.prompt(example) for example in examples])
+        return {"input_tokens": sum(len(each.ids) for each in encoded)}
 
     def about(self) -> dict[str, str]:
         """For the manifest and for tracking."""
@@ -172,6 +179,9 @@ class HuggingFace(System):
         return rows * self.decoding.num_beams * (longest + self.decoding.max_new_tokens)
 
     # ------------------------------------------------------------ generating
+
+    def load(self) -> None:
+        _ = self._tokenizer, self._model
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         encoded = self._encoded(batch)

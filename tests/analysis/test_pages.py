@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 import zlib
 from pathlib import Path
@@ -15,9 +16,10 @@ from tests.run.test_runner import PREDICT, Cli
 
 
 def blocks(page: str) -> dict[str, bytes]:
-    parts = page.split('<script type="application/octet-stream" id="block-')[1:]
-    named = (part.split('">', 1) for part in parts)
-    return {name: zlib.decompress(base64.b64decode(rest.split("</script>")[0])) for name, rest in named}
+    parts = re.findall(r'<script type="application/([\w-]+)" id="block-([\w-]+)">(.*?)</script>', page, re.DOTALL)
+    return {
+        name: text.encode() if kind == "json" else zlib.decompress(base64.b64decode(text)) for kind, name, text in parts
+    }
 
 
 @pytest.fixture

@@ -354,6 +354,18 @@ def test_options(option: str, message: str, data: Path, cli: Cli) -> None:
     assert (called.code, called.err) == (1, f"harness: {message}\n")
 
 
+def test_a_replica_loads_before_it_is_given_work(data: Path) -> None:
+    recipe = Recipe("mine.Heavy", {}, str)
+    (data / "weights").touch()
+    with Ray(replicas=1) as engine:
+        engine.begin(recipe)
+        assert list(engine.map(recipe, ["a"], unheard)) == [(0, True)]
+        assert 0 < engine.about()["start"] < 60
+    (data / "weights").unlink()
+    with Ray(replicas=1) as engine:
+        assert list(engine.map(recipe, ["a"], unheard)) == [(0, False)]  # it is the work that says what is missing
+
+
 def test_nothing_is_started_for_nothing() -> None:
     with Ray(address="127.0.0.1:1") as engine:
         assert list(engine.map(Recipe("builtins.str", {}, str), [], unheard)) == []

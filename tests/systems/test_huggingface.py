@@ -15,7 +15,7 @@ import pytest
 from harness.systems.decoding import Decoding, Sampler
 from harness.systems.huggingface import HuggingFace
 from harness.types import Example, HarnessError, Output
-from tests.conftest import example, write_jsonl
+from tests.conftest import ROWS, example, write_jsonl
 from tests.systems import tiny
 from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
@@ -503,3 +503,25 @@ def test_decoding_stands_alone() -> None:
     assert Decoding(max_new_tokens=3, stop=("b", "c")).cut("a c b") == ("a ", True)
     assert Decoding(max_new_tokens=3).cut("a c b") == ("a c b", False)
     assert Example("1", "x", ()).repeat == 0
+
+
+# ---------------------------------------------------------------- dry runs
+
+
+def test_a_dry_run_loads_no_model_and_respects_the_limit(
+    causal: Path, files: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    def refused(*args: Any, **options: Any) -> None:
+        raise AssertionError("a dry run loads nothing")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", refused)
+    model = [f"system.model={causal}", "system.device=cpu", "system.prompt='w1 {{ source }}'"]
+    words = ("run", "dataset=file", "dataset.path=dev.jsonl", "system=huggingface", *model, "--dry-run", "--json")
+    (long,) = json.loads(cli(*words).out)["runs"]
+    assert long["input_tokens"] == sum(1 + len(row["source"].split()) for row in ROWS)
+    (short,) = json.loads(cli(*words, "system.max_new_tokens=2").out)["runs"]
+    assert short["generate"] == len(ROWS)
+    assert short["output_tokens"] == 2 * len(ROWS) < long["output_tokens"]
+    assert short["input_tokens"] == long["input_tokens"]

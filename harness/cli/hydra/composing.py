@@ -70,13 +70,15 @@ def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[d
 
 
 def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells one of several systems from the others: a checkpoint's step, a file."""
-    return {"step": spec["step"]} if spec.get("step") is not None else {"path": spec["path"]}
+    """What tells one of several systems from the others: a checkpoint's step, a file, a column."""
+    name = next(name for name in ("step", "path", "field") if spec.get(name) is not None)
+    return {name: spec[name]}
 
 
 def _suffix(spec: Mapping[str, Any]) -> str:
     """Of a run's name."""
-    return f"step-{spec['step']}" if spec.get("step") is not None else Path(spec["path"]).stem
+    ((name, value),) = _own(spec).items()
+    return f"step-{value}" if name == "step" else Path(value).stem if name == "path" else value
 
 
 def _typed() -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""A live bar with rate, a note and time left on standard error; quiet where that is not a terminal."""
+"""A live bar with rate, a note and time left on standard error; a line now and then where that is not a terminal."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+from harness.report.terminal.progress_lines import Lines
 from harness.types import Step
 
 NARROW = 72
@@ -26,7 +27,7 @@ class _Silent:
 
 
 def silent(stage: str, total: int) -> Step:
-    """No bar: the seam's fake, and what a pipe gets."""
+    """No bar: the seam's fake."""
     return _Silent()
 
 
@@ -66,5 +67,5 @@ class _Bar:
 
 
 def bars(wanted: bool) -> Any:
-    """Live bars where they are wanted and standard error is a terminal."""
-    return _Bar if wanted and sys.stderr.isatty() else silent
+    """Where they are wanted: live bars on a terminal, else lines."""
+    return silent if not wanted else _Bar if sys.stderr.isatty() else Lines
