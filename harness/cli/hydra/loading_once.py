@@ -11,7 +11,6 @@ import copy
 import pickle
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import hydra._internal.config_loader_impl as hydra_loader
@@ -25,6 +24,8 @@ MODE = "hydra.mode=RUN"
 """What Hydra 1.3 adds to the overrides of a run."""
 MOST = 500
 """Composed cells that wait to be run are kept, some 0.3 MB each; those of a larger multirun are composed again."""
+MOST_TEXTS = 4096
+"""Parsed overrides that are kept."""
 MOST_LISTS = 100
 """Choices of configs of which the merged ones are kept, some 50 kB each."""
 
@@ -86,14 +87,20 @@ class OnceLoader(ConfigLoaderImpl):  # type: ignore[misc]  # Hydra has no types 
             self.cells[tuple(sweep_overrides)] = config
         return config
 
-    def _parse_overrides_and_create_caching_repo(self, config_name: str | None, overrides: list[str]) -> Any:
-        """The overrides, parsed, and the files that they choose among: the same for all cells, but for a search path
-        of their own."""
-        if any("hydra.searchpath" in word for word in overrides):
-            return super()._parse_overrides_and_create_caching_repo(config_name, overrides)
-        if config_name not in self._files:
-            parsed, self._files[config_name] = super()._parse_overrides_and_create_caching_repo(config_name, overrides)
-            return parsed, self._files[config_name]
+    def _parse_overrides_and_create_caching_repo(
+        self, config_name: str | None, overrides: list[str], *parsed: Any
+    ) -> Any:
+        """The overrides, parsed (Hydra 1.4 may have done so), and the files that they choose among: the same for all
+        cells, but for a search path of their own."""
+        own = any("hydra.searchpath" in word for word in overrides)
+        if own or config_name not in self._files:
+            made = super()._parse_overrides_and_create_caching_repo(config_name, overrides, *parsed)
+            self._files |= {} if own else {config_name: made[1]}
+            return made
+        if parsed and parsed[0] is not None:
+            return parsed[0], self._files[config_name]
+        if hasattr(self, "parse_overrides"):
+            return self.parse_overrides(config_name, overrides), self._files[config_name]
         return OverridesParser.create().parse_overrides(overrides=overrides), self._files[config_name]
 
     def _compose_config_from_defaults_list(self, defaults: Any, repo: Any) -> DictConfig:
@@ -135,13 +142,21 @@ _create_list = hydra_loader.create_defaults_list
 _parse_rule = OverridesParser.parse_rule
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str, rule: str) -> Any:
-    return _parse_rule(OverridesParser.create(), text, rule)
+_known: dict[Any, Any] = {}
+"""What texts were parsed to, by the rule and the functions that they may call."""
+
+
+def _parse_once(self: OverridesParser, text: str, rule: str) -> Any:
+    asked = (text, rule, frozenset(self.functions.functions.items()))
+    if asked not in _known:
+        if len(_known) >= MOST_TEXTS:
+            _known.clear()
+        _known[asked] = _parse_rule(self, text, rule)
+    return copy.copy(_known[asked])
 
 
 def install() -> None:
     """Lets Hydra make its application with this loader."""
     hydra_application.ConfigLoaderImpl = OnceLoader
     hydra_loader.create_defaults_list = _list_of_configs
-    OverridesParser.parse_rule = lambda self, text, rule: copy.copy(_parsed(text, rule))
+    OverridesParser.parse_rule = _parse_once
