@@ -14,6 +14,7 @@ from benchmarks import (
     generation,
     importing,
     lexical,
+    linking,
     listing,
     neural,
     reading,
@@ -69,6 +70,7 @@ Machines are noisy: read ratios, not seconds.
         "runs": ("Listing runs", listing.tables),
         "importing": ("Importing logs", importing.tables),
         "tracking": ("Tracking", tracking.tables),
+        "linking": ("Links and traces", linking.tables),
         "report": ("The report", report.tables),
         "command": ("Command line", command_line),
     }

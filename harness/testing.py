@@ -237,15 +237,16 @@ class MemoryTracker:
 
     def __init__(
         self,
-        experiment: str = "harness",
+        experiment: str | None = "harness",
         uri: str | None = None,
         subscores: bool = False,
         parents: bool = True,
         traces: int = 0,
+        under: str | None = None,
     ) -> None:
         """It takes the options of MLflow's, so that it can stand in for that."""
-        self.experiment, self.uri = experiment, uri or "memory:"
-        self.subscores, self.parents, self.traces = subscores, parents, traces
+        self.experiment, self.uri = experiment or "harness", uri or "memory:"
+        self.subscores, self.parents, self.traces, self.under = subscores, parents, traces, under
         self.runs: list[RunResult] = []
         self.groups: list[str | None] = []
         """The group of each run."""

@@ -20,7 +20,7 @@ from harness.types.engine import Note, Recipe, unheard
 
 
 class Local:
-    in_process = True
+    in_process = near = True
 
     def __init__(self, threads: int | None = None, keep_models: int = 0) -> None:
         """`threads`: that are used at most, by models too; null: as many as there are cores. `keep_models`: models and

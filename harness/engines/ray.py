@@ -93,6 +93,10 @@ class Ray:
         with self._waiting():
             self._prepare(make)
 
+    @property
+    def near(self) -> bool:
+        return cluster.on_this_machine()
+
     def map(self, make: Recipe, items: Iterable[Any], note: Note = unheard) -> Iterator[tuple[int, Any]]:
         left = iter(items)
         first = list(islice(left, 1))

@@ -16,6 +16,7 @@ from harness.inputs import plugins
 from harness.run.config import build_metric, conf_dir, key, metric_specs
 from harness.run.job import Job
 from harness.stats.options import Options
+from harness.tracking.surrounding import settled
 from harness.types import Dataset, HarnessError, Metric, System
 from harness.types.settings import Config
 
@@ -134,6 +135,7 @@ def _config(received: Received, to: Destination, specs: Mapping[str, Any]) -> di
     config["tracking"]["uri"] = None if to.uri == "none" else to.uri
     if to.experiment is not None:
         config["tracking"]["experiment"] = to.experiment
+    config["tracking"] = settled(config["tracking"])
     if to.stats is not None:
         config["stats"] = asdict(to.stats)
     if to.resamples is not None:

@@ -144,7 +144,9 @@ def tracker_of(result: RunResult | RunRecord, to: Store) -> Any:
 
     config = result.manifest["config"].get("tracking", {})
     uri, anonymous = (to.uri, False) if to.uri is not None else followed(config.get("uri"), to.trust)
-    options = {name: config[name] for name in ("subscores", "parents", "traces") if config.get(name) is not None}
+    options = {
+        name: config[name] for name in ("subscores", "parents", "traces", "under") if config.get(name) is not None
+    }
     tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri, **options)
     tracker.anonymous = anonymous
     return tracker

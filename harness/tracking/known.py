@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 
 from harness.tracking import backend
 
@@ -20,7 +21,20 @@ where child.run_uuid = ? and child.key = 'mlflow.parentRunId' and runs.lifecycle
 """
 
 
-def logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], group: str | None) -> bool:
+ABOVE = "select value from tags where run_uuid = ? and key = 'mlflow.parentRunId'"
+DEPTH = 4
+"""Runs above one, at most: those of checkpoints or seeds, of a multirun, and a surrounding one."""
+
+
+@dataclass(frozen=True)
+class Nested:
+    """What a run is nested under, as far as it is known before MLflow is asked."""
+
+    group: str | None = None
+    under: str | None = None
+
+
+def logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], nested: Nested) -> bool:
     """Whether a SQLite store has the finished run with these tags.
 
     False where that cannot be known: then MLflow is asked.
@@ -34,10 +48,19 @@ def logged(uri: str, experiment: str, run_id: str, tags: Mapping[str, str], grou
             return (
                 all(stored.get(name) == value for name, value in tags.items())
                 and database.execute(LOGGED, (run_id, experiment)).fetchone() is not None
-                and (group is None or database.execute(PARENT, (run_id, group)).fetchone() is not None)
+                and (nested.group is None or database.execute(PARENT, (run_id, nested.group)).fetchone() is not None)
+                and (nested.under is None or nested.under in _above(database, run_id))
             )
     except sqlite3.Error:  # no such file, or the tables of another MLflow
         return False
+
+
+def _above(database: sqlite3.Connection, run_id: str) -> list[str]:
+    """The runs that a run is nested under, the innermost first."""
+    above: list[str] = []
+    while len(above) < DEPTH and (row := database.execute(ABOVE, ([run_id, *above][-1],)).fetchone()):
+        above.append(str(row[0]))
+    return above
 
 
 TAGGED = """

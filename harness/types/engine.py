@@ -44,6 +44,12 @@ class Engine(Protocol):
     in_process: bool
     """True where replicas are of this process. Then what may be called from one thread only is left to the caller."""
 
+    @property
+    def near(self) -> bool:
+        """Whether all replicas are on this machine, once they were begun: what is in its memory need not be read again
+        by each of them."""
+        ...
+
     def begin(self, make: Recipe) -> None:
         """Replicas of this recipe will be wanted: they may be made while the caller still prepares their work."""
         ...

@@ -23,6 +23,8 @@ from harness.inputs import plugins, shelf
 from harness.run import config as core
 from harness.run.sharing import stamped
 from harness.store.sweep_cells import cell
+from harness.tracking import datasets, registry_prompts
+from harness.tracking.surrounding import settled
 from harness.types import HarnessError, Systems, check_choice, nearest
 from harness.types.settings import Config
 
@@ -159,7 +161,13 @@ def contents(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
             f"{error.full_key or 'the config'}: {reason}; expected ${{…}} to name what is there"
         ) from None
     assert isinstance(resolved, dict)
-    return {str(k): v for k, v in resolved.items()}, origins(composed)
+    config = {str(k): v for k, v in resolved.items()}
+    config["tracking"] = settled(config["tracking"])
+    if isinstance(config["system"], Mapping):
+        config["system"] = registry_prompts.pinned(config["system"], config["tracking"].get("uri"))
+    if isinstance(config["dataset"], Mapping):
+        config["dataset"] = datasets.pinned(config["dataset"])
+    return config, origins(composed)
 
 
 def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +195,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 def tracker(resolved: Mapping[str, Any]) -> Any:
     """What runs of a config are logged by."""
-    return _build(resolved["tracking"], "tracking")
+    return _build(settled(resolved["tracking"]), "tracking")
 
 
 def _check_keys(composed: DictConfig) -> None:

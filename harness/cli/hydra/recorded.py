@@ -20,7 +20,7 @@ from harness.types import HarnessError
 
 log = logging.getLogger(__name__)
 CANNOT = 3
-PLACES = ("output_dir", "group", "json", "dry_run", "progress", "tracking.uri", "retry_failed")
+PLACES = ("output_dir", "group", "json", "dry_run", "progress", "tracking.uri", "tracking.under", "retry_failed")
 """Overrides that say where a result went and what was printed."""
 stored: dict[str, Any] = {}
 """The config that is being composed again, and the names that the caller overrides."""
