@@ -139,7 +139,7 @@ class CannedSystem(System):
         self.batches.append(made)
         if self.calls is not None:
             line = json.dumps(made._asdict()) + "\n"
-            file = os.open(self.calls, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            file = os.open(self.calls, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
             try:
                 os.write(file, line.encode())  # at once: processes share the file, and may be killed
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HARNESS_PROGRESS"] = "0"  # on a busy machine any stage can take ten seconds
 os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("HYDRA_FULL_ERROR", None)
 
@@ -23,6 +25,27 @@ from harness.types import Example
 settings.register_profile("default", deadline=None)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("default")
+
+POSIX = {
+    "cli/test_launchers.py", "cli/test_main.py", "cli/test_merge.py", "cli/test_watching.py", "engines/test_lost.py",
+    "hostile/test_asked_to_end.py", "hostile/test_bounds.py", "hostile/test_controls.py",
+    "hostile/test_endless_programs.py", "hostile/test_received_configs.py", "hostile/test_received_folders.py",
+    "inputs/test_kept.py", "inputs/test_locks.py", "metrics/test_command.py", "run/test_generation.py",
+    "run/test_killed.py", "store/test_arrays.py", "store/test_index.py", "systems/test_command.py",
+    "systems/test_predictions.py", "systems/test_real_servers.py", "systems/test_server.py", "test_docs.py",
+    "test_wheel.py", "tracking/test_on_a_server.py",
+}  # fmt: skip
+"""Tests that end processes by signals, make links, or call a shell: what is tested is promised on Linux and macOS."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(root) and item.path.relative_to(root).as_posix() in POSIX:
+            item.add_marker(pytest.mark.posix)
+            if sys.platform == "win32":
+                item.add_marker(pytest.mark.skip(reason="needs POSIX"))
 
 
 @dataclass

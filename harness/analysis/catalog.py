@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis import query as conditions
+from harness.inputs.project import runs_folder
 from harness.store.records import record, records
 from harness.types import HarnessError, RunRecord, RunRecords, check_least
 
@@ -23,7 +24,7 @@ RECENT = 20
 def runs(
     where: str | Sequence[str] = (),
     sort: str | None = None,
-    below: str | Path = "runs",
+    below: str | Path | None = None,
     limit: int | None = None,
 ) -> RunRecords:
     """The finished runs below a folder, the newest first, from the folders themselves.
@@ -36,6 +37,7 @@ def runs(
     Traceback (most recent call last):
     harness.types.errors.HarnessError: there is no folder no/such/folder; expected one with runs
     """
+    below = runs_folder() if below is None else below
     if not Path(below).is_dir():
         raise HarnessError(f"there is no folder {below}; expected one with runs")
     check_least("limit", limit)

@@ -30,7 +30,7 @@ from harness.report.terminal.progress import silent
 from harness.stats.options import ComparisonOptions
 from harness.store import atomic
 from harness.store.arrays import ArrayStore
-from harness.store.places import SHARED
+from harness.store.places import shared_folder
 from harness.types import Figure, Group, HarnessError, Metric, Progress, RunResult, Study, check_least, nearest
 
 LENGTHS = ("source_length", "reference_length", "output_length")
@@ -340,7 +340,7 @@ def _aligned(run: RunResult, metric: Metric, kept: examples.Rows, rows: Sequence
     whole = {i: row for i, row in zip(rows, picked, strict=True) if row["output"] is not None and row["references"]}
     outputs = [row["output"] for row in whole.values()]
     references = [row["references"] for row in whole.values()]
-    store = SHARED / "arrays.sqlite"
+    store = shared_folder() / "arrays.sqlite"
     if store.exists():
         metric.arrays = ArrayStore(store)
     fitted = metric.fit(run.table.column("references").to_pylist())

@@ -23,13 +23,13 @@ from harness.analysis.tabulate import Layout, Tabulated, tabulated
 from harness.analysis.trust import Trusted
 from harness.inputs import table_text
 from harness.inputs.choices import METHODS
+from harness.inputs.project import runs_folder
 from harness.inputs.table_text import TableCell, TableRow
 from harness.report.tables import macros, traced
 from harness.report.tables.cells import number
 from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
-from harness.store.places import RUNS
 from harness.store.records import records
 from harness.types import HarnessError, RunResult, Score
 
@@ -64,7 +64,8 @@ def verify(files: Sequence[str | Path], runs: str | Path | None = None, trust: T
     verified = Verified()
     for file in files:
         text = _read(Path(file))
-        paper = _Paper(str(file), text, _Runs([Path(runs)] if runs else [RUNS, Path(file).parent], trust), verified)
+        places = [Path(runs)] if runs else [runs_folder(), Path(file).parent]
+        paper = _Paper(str(file), text, _Runs(places, trust), verified)
         if Path(file).suffix == ".csv":
             paper.check_csv()
         else:

@@ -27,7 +27,8 @@ class Configs:
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Configs:
-        """This package's, and before it those that the words of a command name by --config-dir."""
+        """This package's, and before it that which the words of a command name by --config-dir, or the project file."""
+        from harness.inputs.project import current
         from harness.run.config import conf_dir
 
         own = []
@@ -35,11 +36,18 @@ class Configs:
             flag, equals, value = word.partition("=")
             if flag in ("--config-dir", "-cd") and (equals or i + 1 < len(words)):
                 own.append(Path(value if equals else words[i + 1]))
-        return cls((*own, conf_dir()))
+        project = current().config_dir
+        return cls((*(own or ([] if project is None else [project])), conf_dir()))
 
     def groups(self) -> list[str]:
         return sorted(
-            {path.name for folder in self.folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
+            {
+                path.name
+                for folder in self.folders
+                if folder.is_dir()
+                for path in folder.iterdir()
+                if path.is_dir() and not path.name.startswith(("_", "."))
+            }
         )
 
     def choices(self, group: str) -> list[str]:

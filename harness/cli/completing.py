@@ -39,7 +39,9 @@ def _offered(before: list[str], last: str, commands: Mapping[str, argparse.Argum
     if command in OVERRIDING:
         yield from _overrides(before[1:], last)
     if command != "run" or before[-1] == "--from":
-        yield from run_names(Path("runs"))
+        from harness.inputs.project import runs_folder
+
+        yield from run_names(runs_folder())
 
 
 def _overrides(before: list[str], last: str) -> Iterator[str]:

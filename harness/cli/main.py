@@ -43,6 +43,7 @@ EPILOG = """examples
   harness sync                                                  log to MLflow what runs could not log
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
+  harness init                                                  a project to begin with: harness.yaml and plug-ins
   harness completion bash --install                             options and names of runs on the Tab key
 
 `harness COMMAND --help` says more."""
@@ -88,6 +89,7 @@ def _main(arguments: list[str]) -> None:
     from harness.types import HarnessError
 
     try:
+        _know_project(options)
         options.call(options)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
@@ -95,6 +97,19 @@ def _main(arguments: list[str]) -> None:
         complain(error)
         sys.exit(getattr(options, "error_code", 1))  # of some, 1 is an answer
     return None
+
+
+def _know_project(options: argparse.Namespace) -> None:
+    """The folder of YAML files is that of the project file where none is typed; plug-in code is found beside it."""
+    from pathlib import Path
+
+    from harness.inputs.project import code_beside, current
+
+    project = current()
+    if "config_dir" in options and options.config_dir is None and project.config_dir is not None:
+        options.config_dir = str(project.config_dir)
+    named = [] if getattr(options, "config_dir", None) is None else code_beside(Path(options.config_dir))
+    sys.path.extend(folder for folder in (*project.code, *named) if folder not in sys.path)
 
 
 def _show_options(words: list[str]) -> NoReturn:
@@ -137,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
         exporting,
         gate,
         importing_logs,
+        init,
         merge,
         meta,
         plot,
@@ -187,6 +203,7 @@ def _parser() -> argparse.ArgumentParser:
         cache,
         sync,
         ui,
+        init,
         completion,
     ):
         command.add(commands)

@@ -11,6 +11,7 @@ HEAD = "harness run: evaluate systems on data sets, with intervals, into a run f
 EXAMPLES = """Examples
   harness run                                                          the embedded data set and a baseline
   harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
+  harness run dataset=file dataset.path=dev.csv dataset.columns.references=ref system=column 'system.field=[sysA,sysB]'
   harness run dataset=file dataset.path=dev.jsonl dataset.sample=500 'dataset.filter="domain == \\"news\\""' system=lead
   harness run dataset=text 'dataset.references=[ref.txt]' system=predictions system.path=out.txt metrics=lexical
   harness run dataset=embedded system=huggingface system.model=models/ckpt 'system.prompt="Sum up: {{ source }}"'

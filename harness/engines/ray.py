@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -180,7 +181,7 @@ class Ray:
         assert self._made is not None
         kind = cluster.imported().remote(Host)
         size = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_restarts": 0, "max_task_retries": 0}
-        actor = kind.options(scheduling_strategy="SPREAD", **size).remote(os.getcwd(), self.cpus)
+        actor = kind.options(scheduling_strategy="SPREAD", **size).remote(_own_folders(), self.cpus)
         self._replicas.append(_Replica(actor, self._making(actor)))
 
     def _making(self, actor: Any) -> Any:
@@ -298,3 +299,10 @@ def _pickled(part: Any, name: str) -> bytes:
         raise HarnessError(
             f"{name} cannot be sent to replicas ({error}); expected what can be pickled, or engine=local"
         ) from None
+
+
+def _own_folders() -> list[str]:
+    """The folder that the command was called in and, after it, those in which it finds plug-ins as well."""
+    here = os.getcwd()
+    after = sys.path[::-1].index(here) if here in sys.path else 0
+    return [here, *sys.path[len(sys.path) - after :]]

@@ -187,7 +187,7 @@ class Pretrained:
             return {}
         path = self.location / "config.json" if self.location else self._hub_file("config.json")
         try:
-            config: dict[str, Any] = json.loads(path.read_text())
+            config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise HarnessError(
                 f"{self.option}={self.model}: {path} cannot be read ({error}); {self._expected}"

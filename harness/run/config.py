@@ -113,7 +113,7 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
         raise HarnessError(
             f"the metric {name!r} is not known{nearest(name, known)}; expected one of {', '.join(known)}"
         )
-    content = yaml.safe_load(path.read_text())
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
     specs: dict[str, dict[str, Any]] = {}
     for other in content.pop("defaults", []):
         specs.update(metric_specs(other, folder))

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.inputs.project import runs_folder
 from harness.run import generation
 from harness.run.generation import Source
 from harness.run.job import Job
 from harness.run.runner import prepared
 from harness.store.journal import Content
-from harness.store.places import RUNS, stored_runs
+from harness.store.places import stored_runs
 from harness.types import Example, Progress
 
 CHARACTERS = 4
@@ -76,7 +77,7 @@ def estimate(job: Job, progress: Progress) -> Estimate:
 
 def _earlier(identity: str | None, system: Any) -> Mapping[str, Any]:
     """What the newest run of the same system, or at least the same options, says of its generation."""
-    stored = (m for _, m in stored_runs(RUNS) if m.get("generation", {}).get("outputs_per_second"))
+    stored = (m for _, m in stored_runs(runs_folder()) if m.get("generation", {}).get("outputs_per_second"))
     runs = sorted(stored, key=lambda m: str(m["ended"]))
     same = [m for m in runs if identity is not None and m["system"]["key"] == identity]
     alike = [m for m in runs if system is not None and m["config"].get("system") == system]

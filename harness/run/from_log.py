@@ -118,7 +118,8 @@ def _computed(received: Received, to: Destination) -> dict[str, dict[str, Any]]:
 
 def own_names() -> set[str]:
     """What this package's metrics and their headline scores are called, those of fixed names."""
-    keys = {name for path in (conf_dir() / "metrics").glob("*.yaml") for name in yaml.safe_load(path.read_text()) or ()}
+    files = [path.read_text(encoding="utf-8") for path in (conf_dir() / "metrics").glob("*.yaml")]
+    keys = {name for text in files for name in yaml.safe_load(text) or ()}
     rouge = {f"rouge{kind}" for kind in (*range(1, 10), "L", "Lsum", "W", "S", "SU")}
     return (keys - {"defaults"}) | rouge | {"id", "repeat", "source", "references", "output", "error", "raw_output"}
 
@@ -127,7 +128,7 @@ def _config(received: Received, to: Destination, specs: Mapping[str, Any]) -> di
     """As `harness run` composes one: what makes the run what it is, and the defaults."""
     config = asdict(Config())
     for group, choice in (("postprocess", "none"), ("engine", "local")):
-        config[group] = yaml.safe_load((conf_dir() / group / f"{choice}.yaml").read_text())
+        config[group] = yaml.safe_load((conf_dir() / group / f"{choice}.yaml").read_text(encoding="utf-8"))
     config["dataset"] = {"imported": received.tool, "name": received.dataset.name, "cluster": received.dataset.cluster}
     config["system"] = {"imported": received.tool, "name": received.system.name, "content": received.content}
     config["metrics"] = dict(specs)

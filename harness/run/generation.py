@@ -36,7 +36,7 @@ from harness.run.manifest import code
 from harness.store.finished import read_manifest
 from harness.store.journal import Content, Journal
 from harness.store.outputs import OutputCache
-from harness.store.places import SHARED
+from harness.store.places import shared_folder
 from harness.types import (
     Cache,
     Example,
@@ -153,7 +153,7 @@ class Source:
         """`touch`: what is served from the cache counts as used."""
         identity, cache = job.system.key(), None
         if identity is not None and job.cache != "none" and not job.system.stored:
-            cache = OutputCache(SHARED / "outputs.sqlite", job.cache_bytes, touch)
+            cache = OutputCache(shared_folder() / "outputs.sqlite", job.cache_bytes, touch)
         return cls(job, identity, Journal(job.folder / "outputs.jsonl"), cache)
 
     def work(self, rows: Sequence[Example], soon: bool = False) -> Work:

@@ -11,9 +11,9 @@ from harness.inputs.blocks import examples_in_parts
 from harness.inputs.files import Row
 from harness.inputs.kept import Kept
 from harness.inputs.parts import parts_of
+from harness.inputs.project import runs_folder
 from harness.inputs.rows import Reader
 from harness.run.reading import content_of
-from harness.store.places import RUNS
 from harness.store.rescored import Stored, StoredDataset
 from harness.tracking import evaluation_datasets
 from harness.tracking.backend import default_uri
@@ -36,7 +36,9 @@ def log_dataset(
     if not len(examples):
         raise HarnessError(f"the data of {called!r} has no example; expected at least one")
     where = settled({"experiment": experiment, "uri": uri})
-    place = evaluation_datasets.Place(uri or default_uri(RUNS), where["experiment"], RUNS / "mlartifacts")
+    place = evaluation_datasets.Place(
+        uri or default_uri(runs_folder()), where["experiment"], runs_folder() / "mlartifacts"
+    )
     return {"name": called, **evaluation_datasets.write(called, list(examples), content_of(examples).key, place)}
 
 

@@ -105,7 +105,7 @@ class Scorer:
 
         A signature needs the tokenizer or the model: that one is missing is said here, not after hours of generation.
         """
-        check_references(metrics, examples.lengths, examples.ids)
+        check_references(metrics, examples.lengths, examples.ids, examples.fields)
         fitted = {name: metric.fit(examples) for name, metric in metrics.items()}
         return cls(fitted, {name: metric.signature(rows) for name, metric in fitted.items()})
 
@@ -246,6 +246,11 @@ class References(Sequence[tuple[str, ...]]):
     def ids(self) -> Iterator[str]:
         """Of the examples."""
         return (str(id_) for block in self._blocks() for id_ in block.ids)
+
+    @property
+    def fields(self) -> list[str]:
+        """Other fields that examples have."""
+        return list(dict.fromkeys(name for block in self._blocks() for name in block.metadata))
 
 
 def score(

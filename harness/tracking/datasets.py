@@ -24,6 +24,7 @@ from typing import Any
 from harness.inputs import files
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import parts_of
+from harness.inputs.project import runs_folder
 from harness.inputs.rows import Columns, Reader
 from harness.tracking import evaluation_datasets
 from harness.tracking.backend import default_uri, quiet, reachable
@@ -47,7 +48,7 @@ class MlflowDataset(Dataset):
         """`version`: the digest that an evaluation data set must have."""
         Columns(columns)  # what is wrong with them is said at once
         self.path, self.input, self.columns, self.cluster = path, input, columns, cluster
-        self.uri, self.version = uri or default_uri(Path("runs")), version
+        self.uri, self.version = uri or default_uri(runs_folder()), version
         if version is not None and ":/" in path:
             raise HarnessError(f"dataset.version={version} of {path}; expected it of an evaluation data set only")
         run = RUN.fullmatch(path)

@@ -12,10 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest, file_digest
+from harness.inputs.project import runs_folder
 from harness.tracking import (
     backend,
     claim,
@@ -57,7 +57,7 @@ class MlflowTracker:
             raise HarnessError("tracking.experiment is empty; expected a name")
         if not 0 <= traces <= MAX_TRACES:
             raise HarnessError(f"tracking.traces={traces}; expected 0 to {MAX_TRACES:,}: a trace an example")
-        self.runs = Path("runs")
+        self.runs = runs_folder()
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
         self.wanted, self.parents, self.under = Wanted(subscores, traces), parents, under

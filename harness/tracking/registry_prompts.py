@@ -12,9 +12,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from harness.inputs.project import runs_folder
 from harness.inputs.prompts import origin_of
 from harness.masking import redacted
 from harness.tracking import backend
@@ -34,7 +34,7 @@ def pinned(system: Mapping[str, Any], uri: str | None) -> dict[str, Any]:
     reference = REFERENCE.fullmatch(prompt)
     if reference is None:
         raise HarnessError(f"system.prompt={prompt}; expected prompts:/NAME/3 or prompts:/NAME@ALIAS")
-    return {**system, "prompt": _template(reference, uri or backend.default_uri(Path("runs")))}
+    return {**system, "prompt": _template(reference, uri or backend.default_uri(runs_folder()))}
 
 
 def _template(reference: re.Match[str], uri: str) -> str:

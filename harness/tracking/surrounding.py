@@ -15,9 +15,9 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from harness.inputs.project import runs_folder
 from harness.masking import redacted
 from harness.tracking import backend
 from harness.types import HarnessError
@@ -41,7 +41,7 @@ def settled(tracking: Mapping[str, Any]) -> dict[str, Any]:
     if experiment is None:
         experiment = os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
     if experiment is None and under is not None and not str(tracking.get("_target_")).endswith("NoTracking"):
-        experiment = _experiment_of(tracking.get("uri") or backend.default_uri(Path("runs")), str(under))
+        experiment = _experiment_of(tracking.get("uri") or backend.default_uri(runs_folder()), str(under))
     return {**tracking, "experiment": DEFAULT if experiment is None else experiment, "under": under}
 
 

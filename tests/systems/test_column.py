@@ -49,6 +49,26 @@ def test_two_columns_are_two_runs_on_the_same_data(cli: Callable[..., Called], c
     assert [harness.load_run(f"mine-{field}").name for field in ("hyp", "other")] == ["mine-hyp", "mine-other"]
 
 
+def test_columns_that_were_evaluated_apart_are_different_data_and_it_is_said_why(
+    cli: Callable[..., Called], csv: Path
+) -> None:
+    words = ("run", "dataset=file", "dataset.path=dev.csv", *NAMED, "system=column")
+    for field in ("hyp", "other"):
+        assert cli(*words, f"system.field={field}", *SCORED).code == 0
+    called = cli("compare", "dev-hyp", "dev-other")
+    assert called.code == 1
+    assert (
+        "(dev-hyp has other, dev-other has hyp; columns of outputs are evaluated together: 'system.field=[A,B]')"
+        in called.err
+    )
+    called = cli("run", "dataset=file", "dataset.path=dev.csv", "system=column", "system.field=hyp", *SCORED)
+    assert called.code == 1
+    assert (
+        "since bleu needs them; the data has src, ref, other, topic: dataset.columns.references=NAME says which"
+        in called.err
+    )
+
+
 def test_the_data_are_those_of_a_file_without_the_column(cli: Callable[..., Called], tmp_path: Path) -> None:
     write_jsonl(tmp_path / "plain.jsonl", ROWS)
     write_jsonl(tmp_path / "both.jsonl", [{**row, "hyp": text} for row, text in zip(ROWS, GOOD, strict=True)])

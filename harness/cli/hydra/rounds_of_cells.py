@@ -18,10 +18,10 @@ from omegaconf import OmegaConf
 
 from harness.analysis.races import race_of, stands
 from harness.cli.output import tell
+from harness.inputs.project import runs_folder
 from harness.report.numbers import number
 from harness.run import config as core
 from harness.stats.racing import SHARES, Race, Standing
-from harness.store.places import RUNS
 from harness.store.records import records
 from harness.types import HarnessError, RunRecord, nearest
 
@@ -107,7 +107,7 @@ class _Rounds:
         first = self.launched
         self.launched += len(batch)
         self.sweeper.launcher.launch(batch, initial_job_idx=first)
-        below = Path(self.config.output_dir) if self.config.output_dir else RUNS
+        below = Path(self.config.output_dir) if self.config.output_dir else runs_folder()
         stored = records(below) if below.is_dir() else []
         runs: dict[int, RunRecord] = {}
         for run in stored:

@@ -21,12 +21,13 @@ from typing import Any
 
 from harness.cli.hydra.space import Space
 from harness.inputs.files import digest
+from harness.inputs.living import is_alive
 from harness.inputs.locks import NoLocks, held
-from harness.store.places import RUNS
+from harness.inputs.project import runs_folder
 from harness.types import HarnessError, check_choice, check_least
 
 SAMPLERS = ("tpe", "cmaes", "nsgaii", "grid", "random")
-STUDIES = RUNS / ".studies"
+STUDIES = ".studies"
 OWNER, SEEN, SPACE, RETRIED = "harness:owner", "harness:seen", "harness:space", "harness:retried"
 BEAT = 30.0
 """Seconds between two signs of life."""
@@ -66,7 +67,7 @@ class Trials:
         self.total = len(self.grid) if self.grid and wanted.trials is None else int(wanted.trials or 0)
         if self.grid:
             self.total = min(self.total, len(self.grid))
-        self.place = wanted.storage or str(STUDIES / f"{self.name}.journal")
+        self.place = wanted.storage or str(runs_folder() / STUDIES / f"{self.name}.journal")
         self.study = self._opened(directions)
 
     def _opened(self, directions: Mapping[str, str]) -> Any:
@@ -222,7 +223,7 @@ class Trials:
             return False
         host, process = trial.user_attrs.get(OWNER, ("", 0))
         if host == socket.gethostname():
-            return process == os.getpid() or not Path(f"/proc/{process}").exists()
+            return process == os.getpid() or not is_alive(process)
         began = trial.datetime_start.timestamp() if "://" in self.place else 0.0
         return bool(time.time() - trial.user_attrs.get(SEEN, began) > LOST)
 

@@ -90,7 +90,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         }
         for bar in panel.bars
     ]
-    tick, top = _tick(panel.reach), _tick(tallest, 0.92)
+    tick, top = _tick(panel.reach), _tick(tallest, 1.0)
     x = alt.X(
         "low:Q",
         title=f"difference in {panel.score}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 from harness.report.terminal.progress_lines import Lines
 from harness.types import Step
 
+LINES = "HARNESS_PROGRESS"
 NARROW = 72
 """Columns below which there is room for the counts and the rate only."""
 
@@ -67,5 +69,9 @@ class _Bar:
 
 
 def bars(wanted: bool) -> Any:
-    """Where they are wanted: live bars on a terminal, else lines."""
-    return silent if not wanted else _Bar if sys.stderr.isatty() else Lines
+    """Where they are wanted: live bars on a terminal, else lines, unless the environment says `HARNESS_PROGRESS=0`."""
+    if not wanted:
+        return silent
+    if sys.stderr.isatty():
+        return _Bar
+    return silent if os.environ.get(LINES) == "0" else Lines

@@ -89,7 +89,7 @@ class Lines:
         if 0 < self._done < self._total:
             parts.append(f"{_time(seconds * (self._total / self._done - 1))} left")
         else:
-            parts.append(f"since {_time(seconds)}")
+            parts.append(f"{_time(seconds)} so far")
         return f"{self._stage}: {', '.join(part for part in (*parts, self._note) if part)}"
 
     def _counts(self) -> str:
