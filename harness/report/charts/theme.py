@@ -27,7 +27,7 @@ def _config(ink: str, quiet: str, grid: str, paper: str, palette: Sequence[str])
     axis = {
         "labelColor": ink, "titleColor": ink, "domainColor": quiet, "tickColor": quiet, "gridColor": grid,
         "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "tickSize": 4, "labelPadding": 3,
-        "labelLimit": 320, "titlePadding": 6, "gridWidth": 0.75, "labelFlush": False,
+        "labelLimit": 320, "titlePadding": 6, "gridWidth": 0.75, "labelFlush": False, "labelSeparation": 8,
     }  # fmt: skip
     return {
         "background": "transparent",
