@@ -36,7 +36,7 @@ SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "meta": (meta.lines, 200),
     "checkpoints": (checkpoints.lines, 1000),
     "gate": (gate.lines, 1000),
-    "race": (race.lines, 300),
+    "race": (race.lines, 200),
     "texts": (texts.lines, 400),
 }
 """What makes each, and from how many samples a cell."""
