@@ -23,6 +23,7 @@ from benchmarks import (
     resume,
     retrieval,
     serving,
+    sweeping,
     tracking,
     whole,
 )
@@ -65,6 +66,7 @@ Machines are noisy: read ratios, not seconds.
         "engines": ("Engines", engines.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
+        "sweeping": ("Sweeps", sweeping.tables),
         "runs": ("Listing runs", listing.tables),
         "importing": ("Importing logs", importing.tables),
         "tracking": ("Tracking", tracking.tables),

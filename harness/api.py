@@ -314,7 +314,7 @@ def table(
     baseline: Run | None = None,
     scores: Sequence[str] | None = None,
     interval: str = "bounds",
-    digits: int | None = None,
+    digits: int | str = "auto",
     caption: str | None = None,
     label: str | None = None,
     test: str = "bootstrap",
@@ -331,7 +331,8 @@ def table(
     Bold is the best together with all that the adjusted tests cannot tell apart from it; with a baseline, † and ‡ are
     significantly better and worse than it. `format` is `markdown`, `latex` (with `caption`, as LaTeX, and `label`) or
     `csv`; `scores` are headline scores, which are tested, or sub-scores, which are not; `interval` is `bounds`,
-    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level; `by` groups
+    `plus-minus` or `none`; `digits` are as many as the intervals' width deserves, as many as each metric says
+    (`metric`), or a number. Intervals are those of the runs, computed anew where they are of another level; `by` groups
     rows by the slices of a field or an expression.
     """
     from harness.analysis import tabulate

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,20 @@ def _alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def needs_plugin(name: str) -> None:
+    """Skips a test where Hydra lacks a plug-in. It is not imported here: Hydra does so anew, and classes of the first
+    import could not be pickled any more."""
+    if find_spec(f"hydra_plugins.{name}") is None:
+        pytest.skip(f"{name} is not installed")
+
+
+def no_workers() -> None:
+    """Ends joblib's processes, which go on in the folder of the test that they were started by."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
 
 
 def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:

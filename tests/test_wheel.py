@@ -50,7 +50,7 @@ def test_the_wheel_holds_configs_and_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for path in (ROOT / "conf").rglob("*.yaml"):
         assert f"harness/conf/{path.relative_to(ROOT / 'conf')}" in names
-    assert "hydra_plugins/harness_sweeper.py" in names  # Hydra finds its plug-ins in this namespace
+    assert "hydra_plugins/harness_sweepers.py" in names  # Hydra finds its plug-ins in this namespace
     assert "hydra_plugins/__init__.py" not in names
     assert {"harness/data/briefs.jsonl", "harness/data/README.md"} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

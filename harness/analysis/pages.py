@@ -15,6 +15,7 @@ from harness import masking
 from harness.analysis import page_rows
 from harness.analysis.loading import Run
 from harness.analysis.study import study
+from harness.analysis.swept import Asked, Part, parts_of
 from harness.inputs import arrow
 from harness.inputs.choices import OVER_SEEDS
 from harness.report.page import alignments as aligned
@@ -23,6 +24,7 @@ from harness.report.page.build import build
 from harness.report.page.configs import common_count, differing
 from harness.report.page.packed import packed_json
 from harness.report.page.scores import average, tables
+from harness.report.page.swept_parts import section
 from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.progress import silent
 from harness.stats.options import ComparisonOptions
@@ -121,6 +123,7 @@ def page_of(
         "about": _about(study),
         "average": average(study),
         "tables": tables(study),
+        "sweeps": [section(part) for group in study.groups for part in _swept(study, group, progress)],
         "note": _note(study),
         "figures": [
             {"title": figure.title, "caption": figure.caption, "tab": tab}
@@ -134,6 +137,13 @@ def page_of(
         "commands": _commands(study, page, scores),
     }
     return build(content, blocks, packed_json(charts) if figures else None)
+
+
+def _swept(study: Study, group: Group, progress: Progress) -> list[Part]:
+    """What the parameters do, where the runs are cells of a sweep."""
+    asked = Asked(level=study.level, resamples=study.resamples, seed=study.seed)
+    named = [replace(run, name=study.labels[run.name]) for run in group.runs]
+    return parts_of(named, asked, progress)
 
 
 def _only(study: Study, scores: Sequence[str]) -> Study:

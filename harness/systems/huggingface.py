@@ -33,7 +33,7 @@ from harness.systems.decoding import Decoding
 from harness.types import Example, HarnessError, Output, System
 
 log = logging.getLogger(__name__)
-VERSION = 2
+VERSION = 3
 MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -242,11 +242,15 @@ class HuggingFace(System):
         ]
 
     def _output(self, tokens: list[int], info: dict[str, Any]) -> Output:
-        """The text of the new tokens up to the model's end token, a stop string or the limit, and which it was."""
+        """The text of the new tokens up to the model's end token, a stop string or the limit, and which it was. A row
+        that a stop string ended is filled up with padding; a padding token between others was generated."""
         tokenizer, own = self._tokenizer, self._model.generation_config
         ends = self.decoding.generation.get("eos_token_id", own.eos_token_id)
-        closing = {tokenizer.pad_token_id, *(ends if isinstance(ends, list) else [ends])}
-        length = next((i for i, token in enumerate(tokens) if token in closing), len(tokens))
+        closing = set(ends if isinstance(ends, list) else [ends])
+        padded = len(tokens)
+        while self.decoding.stop and padded and tokens[padded - 1] == _pad(tokenizer):
+            padded -= 1
+        length = next((i for i, token in enumerate(tokens) if token in closing), padded)
         text, stopped = self.decoding.cut(tokenizer.decode(tokens[:length], skip_special_tokens=True))
         forced = own.forced_eos_token_id is not None and length + 1 == self.decoding.max_new_tokens
         finish = "stop" if stopped or (length < len(tokens) and not forced) else "length"

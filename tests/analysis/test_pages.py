@@ -47,6 +47,20 @@ def test_the_command_writes_the_page_and_says_where(runs: Cli) -> None:
     assert Path("again.html").read_bytes() == Path("page.html").read_bytes()
 
 
+def test_cells_of_a_sweep_have_a_section_on_their_parameters(files: Path, cli: Cli) -> None:
+    swept = cli("run", *PREDICT, "system.path=good.jsonl,bad.jsonl", "--multirun", "postprocess.lowercase=true,false")
+    assert swept.code == 0, swept.err
+    folders = sorted(map(str, Path("runs/harness").iterdir()))
+    called = cli("report", *folders, "-o", "page.html", "--resamples", "100")
+    assert called.code == 0, called.err
+    section = Path("page.html").read_text().partition('<section id="sweep"')[2].partition('<section id="examples"')[0]
+    assert "bleu by parameter, n = 4 examples" in section
+    for text in ("path", "good.jsonl", "bad.jsonl", "lowercase", "Best: ", "corrected for the choice among 4"):
+        assert text in section, text
+    alone = cli("report", folders[0], "-o", "alone.html", "--resamples", "100")
+    assert alone.code == 0 and 'id="sweep"' not in Path("alone.html").read_text()
+
+
 def test_the_commands_on_the_page_make_it_again(runs: Cli) -> None:
     options = (
         *("--baseline", "dev-bad", "--score", "bleu", "--score", "rouge1", "--by", "topic"),

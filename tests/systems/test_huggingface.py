@@ -81,6 +81,13 @@ def test_it_agrees_with_a_plain_loop(kind: str, options: dict[str, Any], folders
     assert len(set(generated)) > 1
 
 
+def test_a_padding_token_that_was_generated_ends_no_output(causal: Path) -> None:
+    made = system(causal, max_new_tokens=40).generate(BATCH)
+    generated = texts(made)
+    assert generated == plain(causal, [item.source or "" for item in BATCH], max_new_tokens=40, do_sample=False)
+    assert [len(text.split()) for text in generated] != [output.info["output_tokens"] for output in made]  # one did
+
+
 def test_other_generation_parameters_are_handed_on(causal: Path) -> None:
     options = {"bad_words_ids": [[i] for i in range(2, 40)]}
     generated = texts(system(causal, generation=options).generate(BATCH))
@@ -98,7 +105,8 @@ def test_a_models_own_sampling_does_not_make_greedy_decoding_sampled(causal: Pat
 
 
 def test_what_is_known_of_an_output(causal: Path, folders: dict[str, Path]) -> None:
-    made = system(causal, max_new_tokens=40).generate(BATCH)
+    words_only = {"bad_words_ids": [[0], [1], [3]]}  # not padding and the like, which is no word
+    made = system(causal, max_new_tokens=40, generation=words_only).generate(BATCH)
     for output, tokens in zip(made, (5, 1, 3), strict=True):
         info = dict(output.info)
         assert info.pop("seconds") > 0

@@ -188,8 +188,8 @@ def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
 def _cell(composed: DictConfig, number: int, finished: list[RunResult]) -> Ended:
     """A cell of a multirun: whatever goes wrong in it, the others go on, maybe on other machines."""
     try:
-        check(composed)
         if recorded.stored:
+            check(composed)
             recorded.name_differences(masking.masked(*contents(composed)))
         if composed.dry_run:
             return Ended(number, estimates=tuple(_estimates(composed, many=True)))

@@ -108,20 +108,20 @@ def _watch(composed: DictConfig, many: bool) -> Watch | None:
     return None if composed.dry_run else Watch(composed.watch_until, composed.watch_idle)
 
 
-def check(composed: DictConfig) -> None:
-    """Refuses a config that no job can be made of, whatever its parts are."""
-    resolved, _ = contents(composed)
+def check(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
+    """Refuses a config that no job can be made of, whatever its parts are; else its `contents`."""
+    resolved, sources = contents(composed)
     _check_keys(composed)
     check_flags(resolved)
     check_values(resolved)
+    return resolved, sources
 
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
     from harness.run.job import Job, Round
 
-    check(composed)
-    resolved, sources = contents(composed)
+    resolved, sources = check(composed)
     own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
     engine = _build(resolved["engine"], "engine")

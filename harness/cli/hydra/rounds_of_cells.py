@@ -28,12 +28,12 @@ from harness.types import HarnessError, RunRecord, nearest
 
 def raced(sweeper: Any, arguments: Sequence[str]) -> None:
     """Runs the rounds."""
-    config = sweeper.config
-    words = [*(f"{name}={value}" for name, value in (sweeper.params or {}).items()), *arguments]
+    config, error = sweeper.config, sweeper.options["error"]
+    words = [*(f"{name}={value}" for name, value in (sweeper.options["params"] or {}).items()), *arguments]
     overrides = OverridesParser.create(config_loader=sweeper.hydra_context.config_loader).parse_overrides(words)
     (cells,) = BasicSweeper.split_arguments(overrides, None)
-    if not 0 < sweeper.error < 1:
-        raise HarnessError(f"hydra.sweeper.error={sweeper.error}; expected how often the best may be dropped, as 0.05")
+    if not 0 < error < 1:
+        raise HarnessError(f"hydra.sweeper.error={error}; expected how often the best may be dropped, as 0.05")
     if len(cells) < 2:
         raise HarnessError("hydra/sweeper=race of one cell; expected a parameter with several values")
     sweeper.validate_batch_is_legal(cells)
@@ -64,7 +64,7 @@ class _Rounds:
 
     def __init__(self, sweeper: Any, cells: Sequence[Sequence[str]], score: str) -> None:
         self.sweeper, self.cells, self.score = sweeper, cells, score
-        self.config = sweeper.config
+        self.config, self.error = sweeper.config, sweeper.options["error"]
         self.left = list(range(len(cells)))
         self.launched = 0
         self.race: Race | None = None
@@ -80,7 +80,7 @@ class _Rounds:
                     self._answered(1.0, place + 1)
                 return
             runs = [entrants[cell] for cell in self.left]
-            self.race = self.race or race_of(runs, self.sweeper.error, self.config.stats.seed)
+            self.race = self.race or race_of(runs, self.error, self.config.stats.seed)
             units = self._units(share)
             if units not in self.race.looks[:-1]:
                 continue
@@ -100,7 +100,7 @@ class _Rounds:
             [
                 *self.cells[cell],
                 f"++sweep.number={cell}",
-                f"race={{share:{share!r},score:{self.score},error:{self.sweeper.error!r}}}",
+                f"race={{share:{share!r},score:{self.score},error:{self.error!r}}}",
             ]
             for cell in self.left
         ]

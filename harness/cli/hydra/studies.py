@@ -127,9 +127,8 @@ class Trials:
         """The next trials to run at once: first those whose process is gone, then new ones; empty where all are."""
         with self._alone():
             trials = self.study.get_trials(deepcopy=False)
-            chosen = [trial for trial in trials if _lost(trial)][: self.wanted.at_once]
-            for trial in chosen:
-                self._claim(trial)
+            lost = [trial for trial in trials if self._lost(trial)][: self.wanted.at_once]
+            chosen = [self._taken_over(trial) for trial in lost]
             waiting = [trial.number for trial in trials if trial.state.name == "WAITING"]  # to be tried once more
             count = len(trials) - len(waiting) - len(self.study.user_attrs.get(RETRIED, ()))
             number = len(trials)
@@ -152,6 +151,17 @@ class Trials:
         frozen = self.study.get_trials(deepcopy=False)[trial.number]
         self._claim(frozen)
         return frozen
+
+    def _taken_over(self, lost: Any) -> Any:
+        """A trial whose process is gone, with all its parameters: it may have ended while it asked for them."""
+        from optuna.trial import Trial
+
+        self._claim(lost)
+        self.study.sampler = self._sampler(lost.number)
+        trial = Trial(self.study, lost._trial_id)
+        for name, distribution in self.space.parameters.items():
+            trial._suggest(name, distribution)  # what it has stays
+        return self.study.get_trials(deepcopy=False)[lost.number]
 
     def _sampler(self, number: int) -> Any:
         from optuna import samplers
@@ -206,6 +216,17 @@ class Trials:
 
     # ------------------------------------------------------------ whose trials they are
 
+    def _lost(self, trial: Any) -> bool:
+        """Whether a trial is running for nobody. One of this process is: it asks when it has told of all it asked for.
+        In a database one that has no owner yet may be another process's, which is asking."""
+        if trial.state.name != "RUNNING":
+            return False
+        host, process = trial.user_attrs.get(OWNER, ("", 0))
+        if host == socket.gethostname():
+            return process == os.getpid() or not is_alive(process)
+        began = trial.datetime_start.timestamp() if "://" in self.place else 0.0
+        return bool(time.time() - trial.user_attrs.get(SEEN, began) > LOST)
+
     def _claim(self, trial: Any) -> None:
         self._note(trial, OWNER, [socket.gethostname(), os.getpid()])
         self._note(trial, SEEN, time.time())
@@ -247,16 +268,6 @@ class _Lock:
 
     def release(self) -> None:
         self._lock.release()
-
-
-def _lost(trial: Any) -> bool:
-    """Whether a trial is running for nobody. One of this process is: it asks when it has told of all it asked for."""
-    if trial.state.name != "RUNNING":
-        return False
-    host, process = trial.user_attrs.get(OWNER, ("", 0))
-    if host == socket.gethostname():
-        return process == os.getpid() or not is_alive(process)
-    return bool(time.time() - trial.user_attrs.get(SEEN, 0.0) > LOST)
 
 
 def _difference(known: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str:
