@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks import resume
 from benchmarks.tracking import evaluated, inside
+from harness.inputs.files import digest
 
 RUNS = int(os.environ.get("RUNS", "1000"))
 TRACES = (100, 10_000)
@@ -69,8 +70,9 @@ def copies(folder: Path, number: int) -> list[Path]:
                 pq.write_table(pq.read_table(source).slice(0, 20), place / name)
             elif name != "manifest.json" and source.exists():
                 (place / name).write_bytes(source.read_bytes())
-        about = {**manifest["system"].get("about", {}), "model_key": f"{i:064x}"}
-        own = {**manifest, "key": f"{i:064x}", "system": {**manifest["system"], "about": about}}
+        key = digest([i])
+        about = {**manifest["system"].get("about", {}), "model_key": key}
+        own = {**manifest, "key": key, "system": {**manifest["system"], "about": about}}
         (place / "manifest.json").write_text(json.dumps(own))
         made.append(place)
     return made

@@ -1,9 +1,10 @@
-"""Whether a SQLite store has a run already: asked of SQLite, as importing MLflow takes seconds."""
+"""What a SQLite store has already: asked of SQLite itself. Importing MLflow takes seconds, and each of its searches ten
+times as long as the same question in SQL, of which logging a thousand runs has thousands."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -81,3 +82,33 @@ def tagged(uri: str, experiment: str, tags: Mapping[str, str]) -> bool:
             return bool(rows) and set(tags.items()) <= rows
     except sqlite3.Error:
         return False
+
+
+RUNS = "select run_uuid from runs where experiment_id = ? and lifecycle_stage = 'active'"
+WITH_TAG = " and run_uuid in (select run_uuid from tags where key = ? and value = ?)"
+MODELS = """
+select model_id from logged_models join logged_model_tags using (model_id)
+where lifecycle_stage = 'active' and tag_key = ? and tag_value = ?
+"""
+
+
+def run_ids(uri: str, experiment: str, tags: Mapping[str, str]) -> list[str] | None:
+    """The ids of the runs with these tags in an experiment, by its id; None where that cannot be known."""
+    asked = RUNS + WITH_TAG * len(tags)
+    return _ids(uri, asked, (experiment, *(word for tag in tags.items() for word in tag)))
+
+
+def model_ids(uri: str, key: str, value: str) -> list[str] | None:
+    """The ids of the LoggedModels with a tag, finished or not; None where that cannot be known."""
+    return _ids(uri, MODELS, (key, value))
+
+
+def _ids(uri: str, asked: str, words: Sequence[str]) -> list[str] | None:
+    file = backend.sqlite_file(uri)
+    if file is None:
+        return None
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as database:
+            return [str(row[0]) for row in database.execute(asked, words)]
+    except sqlite3.Error:
+        return None

@@ -135,8 +135,7 @@ class MlflowTracker:
         if now is not None and now != parent:
             client.set_tag(run_id, claim.PARENT, now)
             return run_id, outcome, False
-        settled = [match.info.run_id for match in claim.matching(client, experiment, tags)] == [run_id]
-        return run_id, outcome, settled
+        return run_id, outcome, claim.alone(client, experiment, tags, run_id)
 
     def log_outcome(self, runs: Sequence[RunRecord], parent: Parent, make: Callable[[], Outcome]) -> bool:
         """Puts on the page of the parent of stored runs what came out of them, where it is not there; whether it was
