@@ -14,6 +14,7 @@ from benchmarks import (
     generation,
     importing,
     lexical,
+    linking,
     listing,
     neural,
     reading,
@@ -22,6 +23,7 @@ from benchmarks import (
     resume,
     retrieval,
     serving,
+    sweeping,
     tracking,
     whole,
 )
@@ -64,9 +66,11 @@ Machines are noisy: read ratios, not seconds.
         "engines": ("Engines", engines.tables),
         "serving": ("Endpoints", serving.tables),
         "resume": ("Resume", resume.tables),
+        "sweeping": ("Sweeps", sweeping.tables),
         "runs": ("Listing runs", listing.tables),
         "importing": ("Importing logs", importing.tables),
         "tracking": ("Tracking", tracking.tables),
+        "linking": ("Links and traces", linking.tables),
         "report": ("The report", report.tables),
         "command": ("Command line", command_line),
     }

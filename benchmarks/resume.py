@@ -46,12 +46,12 @@ def tables() -> Iterator[str]:
             yield f"| {name} | {first:.1f} | {clock(work, 3):.2f} |"
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, examples: int = EXAMPLES) -> None:
     """dev.jsonl and outputs.jsonl with about 20 words an example."""
     chance = random.Random(1)
     words = [f"w{i}" for i in range(3000)]
     with open(folder / "dev.jsonl", "w") as data, open(folder / "outputs.jsonl", "w") as outputs:
-        for i in range(EXAMPLES):
+        for i in range(examples):
             source, reference, output = (" ".join(chance.choices(words, k=20)) for _ in range(3))
             row = {"id": str(i), "source": source, "references": [reference]}
             data.write(json.dumps(row) + "\n")

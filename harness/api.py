@@ -32,7 +32,7 @@ from harness.analysis.trust import Trusted
 from harness.analysis.verifying import Verified
 from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
-from harness.run import memory
+from harness.run import logged_data, memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.from_log import Destination
 from harness.run.memory import STRATUM, Columns
@@ -314,7 +314,7 @@ def table(
     baseline: Run | None = None,
     scores: Sequence[str] | None = None,
     interval: str = "bounds",
-    digits: int | None = None,
+    digits: int | str = "auto",
     caption: str | None = None,
     label: str | None = None,
     test: str = "bootstrap",
@@ -331,7 +331,8 @@ def table(
     Bold is the best together with all that the adjusted tests cannot tell apart from it; with a baseline, † and ‡ are
     significantly better and worse than it. `format` is `markdown`, `latex` (with `caption`, as LaTeX, and `label`) or
     `csv`; `scores` are headline scores, which are tested, or sub-scores, which are not; `interval` is `bounds`,
-    `plus-minus` or `none`. Intervals are those of the runs, computed anew where they are of another level; `by` groups
+    `plus-minus` or `none`; `digits` are as many as the intervals' width deserves, as many as each metric says
+    (`metric`), or a number. Intervals are those of the runs, computed anew where they are of another level; `by` groups
     rows by the slices of a field or an expression.
     """
     from harness.analysis import tabulate
@@ -428,6 +429,23 @@ def import_logs(
     asked = importing.Asked(given, format, _several(scores), system, cluster)
     folder = None if output_dir is None else str(output_dir)
     return list(importing.imported(asked, Destination(folder, uri, tuple(metrics), resamples), progress))
+
+
+def log_dataset(
+    data: RunResult | str | Path | Sequence[Mapping[str, Any]],
+    name: str | None = None,
+    *,
+    uri: str | None = None,
+    experiment: str | None = None,
+) -> dict[str, str]:
+    """Writes examples as an evaluation data set of MLflow, which `mlflow.genai.evaluate` and `dataset=mlflow` read.
+
+    `data` is a data file as `dataset=file` reads it, rows with `source` and `references`, or a stored run, whose data
+    is meant. `name` is by default the file's or the run's data set's; `uri` and `experiment` are as in `harness run`.
+    Returns `name`, `dataset_id` and `digest`. The same data again changes nothing; other data of the same name
+    replaces it, which is a new digest.
+    """
+    return logged_data.log_dataset(data, name, uri, experiment)
 
 
 def export_run(run: str | Path, format: str, folder: str | Path = ".") -> list[Path]:

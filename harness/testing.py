@@ -139,7 +139,7 @@ class CannedSystem(System):
         self.batches.append(made)
         if self.calls is not None:
             line = json.dumps(made._asdict()) + "\n"
-            file = os.open(self.calls, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            file = os.open(self.calls, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
             try:
                 os.write(file, line.encode())  # at once: processes share the file, and may be killed
             finally:
@@ -237,15 +237,16 @@ class MemoryTracker:
 
     def __init__(
         self,
-        experiment: str = "harness",
+        experiment: str | None = "harness",
         uri: str | None = None,
         subscores: bool = False,
         parents: bool = True,
         traces: int = 0,
+        under: str | None = None,
     ) -> None:
         """It takes the options of MLflow's, so that it can stand in for that."""
-        self.experiment, self.uri = experiment, uri or "memory:"
-        self.subscores, self.parents, self.traces = subscores, parents, traces
+        self.experiment, self.uri = experiment or "harness", uri or "memory:"
+        self.subscores, self.parents, self.traces, self.under = subscores, parents, traces, under
         self.runs: list[RunResult] = []
         self.groups: list[str | None] = []
         """The group of each run."""

@@ -1,4 +1,5 @@
-"""`make notebooks`: executes the notebooks, each in an empty folder, and keeps their outputs.
+"""`make notebooks`: executes the notebooks, each in an empty folder, and keeps their outputs; `python -m
+notebooks.execute paper`: that one only.
 
 tests/test_notebooks.py executes them the same way and compares what they print with what is kept.
 """
@@ -50,7 +51,7 @@ def printed(notebook: Any) -> list[str]:
 
 
 if __name__ == "__main__":
-    for path in sorted(FOLDER.glob("*.ipynb")):
+    for path in sorted(path for path in FOLDER.glob("*.ipynb") if path.stem in (sys.argv[1:] or [path.stem])):
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(executed(path, Path(folder)), path)
         print(path.name)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HARNESS_PROGRESS"] = "0"  # on a busy machine any stage can take ten seconds
 os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("HYDRA_FULL_ERROR", None)
 
@@ -22,6 +25,27 @@ from harness.types import Example
 settings.register_profile("default", deadline=None)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("default")
+
+POSIX = {
+    "cli/test_launchers.py", "cli/test_main.py", "cli/test_merge.py", "cli/test_watching.py", "engines/test_lost.py",
+    "hostile/test_asked_to_end.py", "hostile/test_bounds.py", "hostile/test_controls.py",
+    "hostile/test_endless_programs.py", "hostile/test_received_configs.py", "hostile/test_received_folders.py",
+    "inputs/test_kept.py", "inputs/test_locks.py", "metrics/test_command.py", "run/test_generation.py",
+    "run/test_killed.py", "store/test_arrays.py", "store/test_index.py", "systems/test_command.py",
+    "systems/test_predictions.py", "systems/test_real_servers.py", "systems/test_server.py", "test_docs.py",
+    "test_wheel.py", "tracking/test_on_a_server.py",
+}  # fmt: skip
+"""Tests that end processes by signals, make links, or call a shell: what is tested is promised on Linux and macOS."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(root) and item.path.relative_to(root).as_posix() in POSIX:
+            item.add_marker(pytest.mark.posix)
+            if sys.platform == "win32":
+                item.add_marker(pytest.mark.skip(reason="needs POSIX"))
 
 
 @dataclass
@@ -76,6 +100,20 @@ def _alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def needs_plugin(name: str) -> None:
+    """Skips a test where Hydra lacks a plug-in. It is not imported here: Hydra does so anew, and classes of the first
+    import could not be pickled any more."""
+    if find_spec(f"hydra_plugins.{name}") is None:
+        pytest.skip(f"{name} is not installed")
+
+
+def no_workers() -> None:
+    """Ends joblib's processes, which go on in the folder of the test that they were started by."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
 
 
 def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -160,6 +160,7 @@ class Reader:
         os.chdir(self.folder)
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         os.environ["PYTHONPATH"] = str(ROOT)
+        os.environ["HARNESS_PROGRESS"] = "0"  # on a busy machine any stage can take ten seconds
         for name in ("COLUMNS", "FORCE_COLOR"):
             os.environ.pop(name, None)
         sys.argv = ["harness"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+import harness
 from notebooks.execute import FOLDER, executed, printed
 
 NOTEBOOKS = [
@@ -30,6 +31,9 @@ def test_a_notebook_prints_what_is_kept_in_it(name: str, word: str, tmp_path: Pa
     kept = printed(nbformat.read(FOLDER / f"{name}.ipynb", as_version=4))
     assert printed(executed(FOLDER / f"{name}.ipynb", tmp_path)) == kept, "make notebooks keeps what they print now"
     assert any(word in text for text in kept)
+    for table in tmp_path.glob("*.tex"):  # as a paper's CI would
+        verified = harness.verify([table], tmp_path / "runs")
+        assert verified.findings == [] and verified.numbers > 10
 
 
 def test_the_learning_curve_is_drawn(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -17,18 +18,39 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=ROOT, check=True)
-    (built,) = folder.glob("*.whl")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    (built,) = dist.glob("*.whl")
     return built
+
+
+def test_a_registry_would_take_both(dist: Path) -> None:
+    """What `twine check` says of metadata and of README, which a registry renders."""
+    built = sorted(path.name for path in dist.iterdir())
+    assert [name.rpartition("-")[0] for name in built if name.endswith(".tar.gz")] == ["harness_eval"]
+    command = [sys.executable, "-m", "twine", "check", "--strict", *built]
+    done = subprocess.run(command, cwd=dist, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == len(built) == 2
+    (source,) = dist.glob("*.tar.gz")
+    with tarfile.open(source) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    assert {"README.md", "LICENSE", "SECURITY.md", "conf/config.yaml", "harness/api.py"} <= names
 
 
 def test_the_wheel_holds_configs_and_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for path in (ROOT / "conf").rglob("*.yaml"):
         assert f"harness/conf/{path.relative_to(ROOT / 'conf')}" in names
-    assert "hydra_plugins/harness_sweeper.py" in names  # Hydra finds its plug-ins in this namespace
+    assert "hydra_plugins/harness_sweepers.py" in names  # Hydra finds its plug-ins in this namespace
     assert "hydra_plugins/__init__.py" not in names
     assert {"harness/data/briefs.jsonl", "harness/data/README.md"} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
@@ -78,6 +100,7 @@ def test_installed_it_works_from_any_folder(wheel: Path, files: Path) -> None:
         command = [str(python.parent / "harness"), *arguments]
         return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
 
+    assert (python.parent / "harness-eval").exists()  # what pipx run and uvx look for: the distribution's name
     done = run("run", "--config-dir", "my", "dataset=embedded", "system=shout", "metrics=lexical", "limit=20")
     assert done.returncode == 0, done.stderr
     (scores,) = here.glob("runs/harness/embedded-shout-*/scores.json")

@@ -17,7 +17,7 @@ from harness.stats.by_step import CurveOptions, curves
 from harness.stats.options import Options
 from harness.types import Array, RunResult
 
-RESAMPLES = 500
+RESAMPLES = 1000
 MARGIN = {"mean": 1.0, "share": 0.05}
 """A difference that does not matter: a point, or five answers of a hundred."""
 EXAMPLE, OUTPUT, KEPT = 10.0, 4.0, 0.7

@@ -1,14 +1,19 @@
-"""A bundle that was unpacked, beside what is computed again from its runs: files, comparisons and their p-values."""
+"""A bundle that was unpacked, beside what is computed again from its runs: files, comparisons and their p-values, and
+tables with their marks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.bundling import OPTIONS, comparisons
+from harness.analysis.bundling import OPTIONS, SUFFIXES, comparisons
 from harness.analysis.sameness import Checked
+from harness.analysis.tabulate import Layout, tabulated
+from harness.analysis.verifying import beside
+from harness.inputs import regular
 from harness.stats.options import ComparisonOptions
 from harness.store import zipped
 from harness.types import HarnessError, Progress, RunResult
@@ -58,6 +63,28 @@ def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked
                 checked.value("comparisons.json", f"{name}, {text}", row.get(text), other[text])
         for name in mine:
             checked.value("comparisons.json", name, None, mine[name]["p_value"])
+
+
+def compare_tables(
+    place: Path, stored: Sequence[RunResult], runs: Sequence[RunResult], checked: Checked, progress: Progress
+) -> None:
+    """Every number and mark of the tables, made again of the stored runs with the scores that they have here."""
+    again = [replace(run, scores=here.scores) for run, here in zip(stored, runs, strict=True)]
+    made = tabulated(again, None, Layout(), ComparisonOptions(), progress)
+    for form, suffix in SUFFIXES.items():
+        path = place / "tables" / f"scores.{suffix}"
+        if not path.exists():
+            continue  # that it is missing, the list of sums says
+        try:
+            text = regular.read(path).decode()
+        except (OSError, ValueError) as error:
+            checked.differences.append(Difference(f"tables/{path.name}", f"cannot be read ({error})", None, None))
+            continue
+        verified = beside(f"tables/{path.name}", text, replace(made, layout=Layout(form)))
+        checked.compared += verified.numbers
+        for finding in verified.findings:
+            at = f"{finding.file}:{finding.line}:{finding.column}"
+            checked.differences.append(Difference(at, finding.message, None, None))
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis import query as conditions
+from harness.inputs.project import runs_folder
 from harness.store.records import record, records
 from harness.types import HarnessError, RunRecord, RunRecords, check_least
 
+DAY = 24 * 3600
 RECENT = 20
 """Folders that are looked at for a hint, however many there are."""
 
@@ -22,7 +24,7 @@ RECENT = 20
 def runs(
     where: str | Sequence[str] = (),
     sort: str | None = None,
-    below: str | Path = "runs",
+    below: str | Path | None = None,
     limit: int | None = None,
 ) -> RunRecords:
     """The finished runs below a folder, the newest first, from the folders themselves.
@@ -35,6 +37,7 @@ def runs(
     Traceback (most recent call last):
     harness.types.errors.HarnessError: there is no folder no/such/folder; expected one with runs
     """
+    below = runs_folder() if below is None else below
     if not Path(below).is_dir():
         raise HarnessError(f"there is no folder {below}; expected one with runs")
     check_least("limit", limit)
@@ -103,17 +106,22 @@ def side_by_side(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def newest_comparable(folder: Path) -> Path | None:
-    """The newest other run beside this one that it can be compared with, among the few whose folders changed last."""
+    """The newest other run beside this one that it can be compared with, among the few whose folders changed last and
+    that ended within a day of it; of a checkpoint none, as the other would be another step."""
     try:
         with os.scandir(folder.parent) as entries:
             beside = [(entry.stat().st_mtime, entry.path) for entry in entries if entry.is_dir()]
     except OSError:
         return None
-    profile = _Profile.of(record(folder))
+    own = record(folder)
+    if own.manifest["system"].get("series"):
+        return None
+    profile = _Profile.of(own)
     candidates = []
     for _, path in sorted(beside, reverse=True)[: RECENT + 1]:
         with suppress(HarnessError, OSError, KeyError, TypeError):  # unfinished, or damaged: not for a hint to say
             run = record(Path(path))
-            if run.path != folder and profile.fits(_Profile.of(run)):
-                candidates.append(run)
+            near = abs((own.ended - run.ended).total_seconds()) <= DAY
+            if run.path != folder and near and not run.manifest["system"].get("series"):
+                candidates += [run] if profile.fits(_Profile.of(run)) else []
     return max(candidates, key=lambda run: run.ended).path if candidates else None

@@ -48,8 +48,8 @@ def listed(runs: Sequence[R], names: Sequence[Any]) -> list[R]:
 
     `names`: what named them, one each.
     """
-    paths = [str(name) for name in names]
-    if len(paths) != len(runs) or paths != sorted(paths) or not all(isinstance(name, str | Path) for name in names):
+    paths = [str(name) for name in names if isinstance(name, str | Path)]
+    if not len(paths) == len(names) == len(runs) or paths != sorted(paths):
         return list(runs)
     result = list(runs)
     for group in {run.manifest["group"] for run in runs if cell_of(run) is not None}:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.analysis.batch_order import warn_of_batch_order
+from harness.analysis.data_apart import alone
 from harness.analysis.loading import Run, loaded_runs
-from harness.analysis.pairing import Pair, alone, check_ended, check_scores, grouped, pairs_of
+from harness.analysis.pairing import Pair, check_ended, check_scores, grouped, pairs_of
 from harness.analysis.questions import asked
 from harness.analysis.slices import by_slices
 from harness.report.terminal.progress import silent

@@ -3,6 +3,7 @@ Hugging Face goes on working. Names, options, keys, scale and definition are tho
 on request.
 
 ROUGE is the mean over examples: `evaluate` gives the median of a thousand unseeded resamples of it, which is near it.
+BERTScore is a list, a number for each example, as there; the intervals are those of their means.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness import __version__
 from harness.inputs.choices import LEVEL, METHOD, RESAMPLES, SEED
+from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf
 from harness.metrics.hf_evaluate import EvaluateBleu, EvaluateExactMatch
 from harness.metrics.rouge import DEFAULT, Rouge
+from harness.metrics.squad import ExactMatch, TokenF1
 from harness.metrics.ter import Ter
 from harness.run import memory
 from harness.run.memory import Columns
@@ -38,6 +42,10 @@ class Shaped:
     """Keys of the answer that are scores, by our names; none: the headline scores under their own."""
     scale: float = 1.0
     """What our score is divided by."""
+    beside: Callable[[], Metric] | None = None
+    """A second metric, whose scores are in the answer as well."""
+    texts: Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]] | None = None
+    """The texts of predictions and references that are something else."""
 
 
 class Loaded:
@@ -79,11 +87,13 @@ class Loaded:
         by key a low and a high bound at `level`; `options` are those of `evaluate`."""
         if predictions is not None or references is not None:
             self.add_batch(predictions=predictions or [], references=references or [])
-        columns = Columns(self._predictions, self._references)
+        given = self._predictions, self._references
         self._predictions, self._references = [], []
         shaped, metric = self._shaped, self._built(options)
+        columns = Columns(*(given if shaped.texts is None else shaped.texts(*given)))
+        metrics = [metric, *([] if shaped.beside is None else [shaped.beside()])]
         resampling = Options(RESAMPLES if confidence else 0, level, METHOD, SEED)
-        result = memory.evaluate(columns, {metric.name: metric}, resampling, self.name)
+        result = memory.evaluate(columns, {each.name: each for each in metrics}, resampling, self.name)
         answer = shaped.answer(result, metric)
         if confidence:
             keys = shaped.keys or {name: name for name, score in result.scores.items() if score.headline}
@@ -104,8 +114,8 @@ class Loaded:
 
 
 def load(name: str) -> Loaded:
-    """`evaluate.load` of Hugging Face for bleu, sacrebleu, rouge, chrf, ter and exact_match: the same `compute`, `add`
-    and `add_batch`, options, keys and numbers, and intervals with `compute(…, confidence=True)`."""
+    """`evaluate.load` of Hugging Face for bleu, sacrebleu, rouge, chrf, ter, exact_match, squad and bertscore: the same
+    `compute`, `add` and `add_batch`, options, keys and numbers, and intervals with `compute(…, confidence=True)`."""
     return Loaded(name)
 
 
@@ -212,6 +222,65 @@ def _match_answer(result: RunResult, metric: Metric) -> Answer:
     return {"exact_match": None if value is None else value / 100}
 
 
+def _squad_texts(predictions: Sequence[Any], references: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Answers in the order of the questions, by their ids."""
+    try:
+        answers = {each["id"]: each["prediction_text"] for each in predictions}
+        golden = {each["id"]: list(each["answers"]["text"]) for each in references}
+    except (KeyError, TypeError):
+        raise HarnessError(
+            "squad: expected predictions {'id', 'prediction_text'} and references {'id', 'answers': {'text': […]}}"
+        ) from None
+    if answers.keys() != golden.keys():
+        odd = sorted(answers.keys() ^ golden.keys())
+        raise HarnessError(f"squad: {odd[0]!r} is not in both predictions and references; expected the same ids")
+    return [answers[id_] for id_ in golden], list(golden.values())
+
+
+def _squad_answer(result: RunResult, metric: Metric) -> Answer:
+    exact, overlap = _values(result, "exact_match", "token_f1")
+    return {"exact_match": exact, "f1": overlap}
+
+
+MODELS = {
+    "en": "roberta-large",
+    "en-sci": "allenai/scibert_scivocab_uncased",
+    "zh": "bert-base-chinese",
+    "tr": "dbmdz/bert-base-turkish-cased",
+}
+"""By language what bert-score takes; of any other, multilingual BERT."""
+
+
+def _bertscore(
+    lang: str | None = None,
+    model_type: str | None = None,
+    num_layers: int | None = None,
+    idf: bool = False,
+    device: str | None = None,
+    rescale_with_baseline: bool = False,
+    baseline_path: str | None = None,
+    batch_size: int = 64,
+    nthreads: int = 4,
+    verbose: bool = False,
+) -> Metric:
+    """The last three change no score, and code that says them goes on working."""
+    if lang is None and model_type is None:
+        raise HarnessError("bertscore: neither lang nor model_type is given; expected one, such as lang='en'")
+    if rescale_with_baseline and baseline_path is None and lang is None:
+        raise HarnessError("bertscore: rescale_with_baseline without lang; expected the language of the baseline")
+    model = model_type or MODELS.get((lang or "").lower(), "bert-base-multilingual-cased")
+    rescale = (baseline_path or lang) if rescale_with_baseline else None
+    return BertScore(model, num_layers, idf=idf, rescale=rescale, references="independent", device=device or "auto")
+
+
+def _bertscore_answer(result: RunResult, metric: Metric) -> Answer:
+    rows = result.statistics[metric.name].rows
+    places = [metric.columns.index(name) for name in BERTSCORE.values()]
+    lists = {key: rows[:, place].tolist() for key, place in zip(BERTSCORE, places, strict=True)}
+    return {**lists, "hashcode": f"{result.scores['bertscore'].signature} harness {__version__}"}
+
+
+BERTSCORE = {"precision": "bertscore.precision", "recall": "bertscore.recall", "f1": "bertscore"}
 SHAPES = {
     "bleu": Shaped(_bleu, _bleu_answer, {"bleu": "bleu"}),
     "sacrebleu": Shaped(_sacrebleu, _sacrebleu_answer, {"score": "bleu"}),
@@ -219,5 +288,9 @@ SHAPES = {
     "chrf": Shaped(_chrf, _chrf_answer, {"score": "chrf"}),
     "ter": Shaped(_ter, _ter_answer, {"score": "ter"}),
     "exact_match": Shaped(EvaluateExactMatch, _match_answer, {"exact_match": "exact_match"}, 100.0),
+    "squad": Shaped(
+        ExactMatch, _squad_answer, {"exact_match": "exact_match", "f1": "token_f1"}, beside=TokenF1, texts=_squad_texts
+    ),
+    "bertscore": Shaped(_bertscore, _bertscore_answer, BERTSCORE),
 }
 """By `evaluate`'s names."""

@@ -8,6 +8,7 @@ shows and tests groups.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -21,10 +22,11 @@ from harness.analysis.pairing import common_metrics, in_order
 from harness.inputs import arrow, files
 from harness.inputs.choices import LEVEL, METHODS, RESAMPLES, SEED
 from harness.inputs.nested import leaves
+from harness.inputs.project import runs_folder
 from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.options import Options
-from harness.store.places import RUNS, find
+from harness.store.places import find
 from harness.store.records import records
 from harness.types import HarnessError, Rows, RunResult, Score, nearest
 
@@ -49,7 +51,7 @@ def members(word: str) -> tuple[str, list[Path]] | None:
         if not matches:
             raise HarnessError(
                 f"{word}: there is no finished run {pattern!r}; expected run folders, or names of runs below "
-                f"{RUNS.absolute()}"
+                f"{os.path.abspath(runs_folder())}"
             )
         folders |= dict.fromkeys(matches)
     return name, list(folders)
@@ -57,13 +59,13 @@ def members(word: str) -> tuple[str, list[Path]] | None:
 
 def _named(pattern: str) -> list[Path]:
     """The newest run of each name that fits, in the order of names."""
-    if not RUNS.is_dir():
+    if not runs_folder().is_dir():
         return []
     if not has_magic(pattern):
-        folder = find(RUNS, pattern)
+        folder = find(runs_folder(), pattern)
         return [] if folder is None else [folder]
     newest: dict[str, tuple[Any, Path]] = {}
-    for run in records(RUNS):
+    for run in records(runs_folder()):
         if fnmatch(run.name, pattern):
             newest[run.name] = max(newest.get(run.name, (run.ended, run.path)), (run.ended, run.path))
     return [newest[name][1] for name in sorted(newest)]

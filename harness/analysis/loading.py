@@ -8,7 +8,9 @@ line says that they are not tested.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis import groups
@@ -16,8 +18,10 @@ from harness.analysis.cell_names import cell_of, dropped, listed
 from harness.analysis.many import Many
 from harness.analysis.trust import Trust, Trusted, described
 from harness.inputs import files
+from harness.inputs.project import runs_folder
+from harness.run.saving import StoredRun
 from harness.store import finished
-from harness.store.places import RUNS, find
+from harness.store.places import find
 from harness.types import HarnessError, RunRecord, RunResult
 
 log = logging.getLogger(__name__)
@@ -30,7 +34,8 @@ def load_run(run: str | Path | RunRecord, trust: Trusted = False) -> RunResult:
     """A stored run, whatever names it."""
     loaded = _load(run, Trust.of(trust))
     _say_untested([loaded])
-    return loaded
+    assert loaded.path is not None
+    return replace(loaded, keep=StoredRun(loaded.path))
 
 
 def _load(run: str | Path | RunRecord, trust: Trust) -> RunResult:
@@ -57,11 +62,11 @@ def find_run(name: str | Path) -> Path:
     folder = Path(name)
     if _exists(folder / "manifest.json"):
         return folder
-    newest = find(RUNS, str(name)) if RUNS.is_dir() else None
+    newest = find(runs_folder(), str(name)) if runs_folder().is_dir() else None
     if newest is None and not _exists(folder):
         raise HarnessError(
             f"there is no run {str(name)!r}; expected a run folder, the name of a finished run below "
-            f"{RUNS.absolute()}, or its MLflow run id"
+            f"{os.path.abspath(runs_folder())}, or its MLflow run id"
         )
     return newest or folder  # reading a folder that is not a run says what is missing
 

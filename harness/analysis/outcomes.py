@@ -1,5 +1,6 @@
 """What came out of runs that belong together (a sweep, the checkpoints of a training run), as a page can show it: the
-score table with verdicts, the best with its score corrected for the choice, figures, and the report.
+score table with verdicts, the best with its score corrected for the choice, what `harness sweep` says of parameters
+and of score and cost, figures, and the report.
 
 The number of tests grows with the square of the runs: of more than `MOST` no pairs are tested, only the best is found.
 """
@@ -13,8 +14,10 @@ from harness.analysis.comparing import best
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pages import PageOptions, page_of
 from harness.analysis.study import study
+from harness.analysis.swept import Asked, sweep
 from harness.report.tables import csv, markdown, notes
 from harness.report.tables.cells import lay_out, number
+from harness.report.tables.sweep_section import section
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.winner import Best
 from harness.types import Figure, HarnessError, Outcome, RunResult, Study
@@ -25,7 +28,7 @@ RESAMPLES = 2000
 """Enough for verdicts on a page; `harness compare` and `best` draw more."""
 EXAMPLES = 300
 """Of the report on a page."""
-FIGURES = ("curve", "forest", "sweep")
+FIGURES = ("curve", "forest", "sweep", "parameters", "front")
 """Those that a page of many runs is looked at for, of those that make sense."""
 
 
@@ -49,7 +52,9 @@ def outcome(runs: Sequence[Run]) -> Outcome:
     varied = _varied(compared)
     return Outcome(
         name=_name(compared, list(varied)),
-        note="\n\n".join([*_sentences(winners, compared), table.partition("<!--")[0].strip()]),
+        note="\n\n".join(
+            [*_sentences(winners, compared), *_sections(loaded, compared), table.partition("<!--")[0].strip()]
+        ),
         files=files,
         tags={f"varied.{name}": ", ".join(map(str, values)) for name, values in varied.items()},
         best={
@@ -67,6 +72,17 @@ def _winners(runs: Sequence[RunResult]) -> list[Best]:
         return best(runs, Options(resamples=RESAMPLES))
     except HarnessError:
         return []
+
+
+def _sections(runs: Sequence[RunResult], compared: Study) -> list[str]:
+    """What the parameters of a sweep do; none of checkpoints, whose curve says it, nor where cells do not compare."""
+    if _steps(compared):
+        return []
+    try:
+        swept = sweep([run.path for run in runs if run.path is not None], Asked(resamples=RESAMPLES))
+    except HarnessError:
+        return []
+    return [section(part) for part in swept.parts]
 
 
 def _sentences(winners: Sequence[Best], compared: Study) -> list[str]:

@@ -15,6 +15,7 @@ from harness import masking
 from harness.analysis import page_rows
 from harness.analysis.loading import Run
 from harness.analysis.study import study
+from harness.analysis.swept import Asked, Part, parts_of
 from harness.inputs import arrow
 from harness.inputs.choices import OVER_SEEDS
 from harness.report.page import alignments as aligned
@@ -23,12 +24,13 @@ from harness.report.page.build import build
 from harness.report.page.configs import common_count, differing
 from harness.report.page.packed import packed_json
 from harness.report.page.scores import average, tables
+from harness.report.page.swept_parts import section
 from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.progress import silent
 from harness.stats.options import ComparisonOptions
 from harness.store import atomic
 from harness.store.arrays import ArrayStore
-from harness.store.places import SHARED
+from harness.store.places import shared_folder
 from harness.types import Figure, Group, HarnessError, Metric, Progress, RunResult, Study, check_least, nearest
 
 LENGTHS = ("source_length", "reference_length", "output_length")
@@ -108,19 +110,20 @@ def page_of(
     panels = [responsive(figure.chart.to_dict(validate=False)) for figure in figures]
     charts = {
         "figures": [
-            {"name": figure.name, "legend": legend, "panels": parts}
-            for figure, (legend, parts) in zip(figures, panels, strict=True)
+            {"name": figure.name, "legends": legends, "panels": parts}
+            for figure, (legends, parts) in zip(figures, panels, strict=True)
         ],
         "light": LIGHT,
         "dark": DARK,
     }
-    blocks = {"index": packed_json({"groups": groups}), **blocks, "charts": packed_json(charts)}
+    blocks = {"index": packed_json({"groups": groups}), **blocks}
     content = {
         "title": page.title or _title(study),
         "version": harness.__version__,
         "about": _about(study),
         "average": average(study),
         "tables": tables(study),
+        "sweeps": [section(part) for group in study.groups for part in _swept(study, group, progress)],
         "note": _note(study),
         "figures": [
             {"title": figure.title, "caption": figure.caption, "tab": tab}
@@ -133,7 +136,14 @@ def page_of(
         "common": common_count(configs),
         "commands": _commands(study, page, scores),
     }
-    return build(content, blocks, bool(figures))
+    return build(content, blocks, packed_json(charts) if figures else None)
+
+
+def _swept(study: Study, group: Group, progress: Progress) -> list[Part]:
+    """What the parameters do, where the runs are cells of a sweep."""
+    asked = Asked(level=study.level, resamples=study.resamples, seed=study.seed)
+    named = [replace(run, name=study.labels[run.name]) for run in group.runs]
+    return parts_of(named, asked, progress)
 
 
 def _only(study: Study, scores: Sequence[str]) -> Study:
@@ -207,6 +217,8 @@ def _note(study: Study) -> str:
             f"{1 - study.level:.2g} ({adjusted(study.correction, 'all pairs and scores')}; "
             f"{study.resamples:,} resamples, seed {study.seed})."
         )
+    if any(study.letters.values()):
+        note += " Letters: systems that share one cannot be told apart."
     if study.against:
         note += " ▲ ▼: better or worse than the baseline, by the same test over all comparisons with it."
     return note
@@ -328,7 +340,7 @@ def _aligned(run: RunResult, metric: Metric, kept: examples.Rows, rows: Sequence
     whole = {i: row for i, row in zip(rows, picked, strict=True) if row["output"] is not None and row["references"]}
     outputs = [row["output"] for row in whole.values()]
     references = [row["references"] for row in whole.values()]
-    store = SHARED / "arrays.sqlite"
+    store = shared_folder() / "arrays.sqlite"
     if store.exists():
         metric.arrays = ArrayStore(store)
     fitted = metric.fit(run.table.column("references").to_pylist())

@@ -228,22 +228,6 @@ def in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) -> 
     return replace(run, load=lambda: run.table.take(places), statistics=statistics)
 
 
-def alone(run: RunResult, runs: Sequence[RunResult]) -> str:
-    """Why a run cannot be paired: how its data differs from the next one's."""
-    other = next(candidate for candidate in runs if candidate is not run)
-    mine, theirs = (of.columns("id").column("id").to_pylist() for of in (run, other))
-    missing, extra = set(theirs) - set(mine), set(mine) - set(theirs)
-    if missing or extra:
-        difference = f"{len(missing | extra)} ids differ ({files.some(sorted(missing | extra))})"
-    else:
-        difference = "the ids are the same but sources, references or metadata differ"
-    return (
-        f"{run.name} and {other.name} are runs on different data: {run.name} has {len(mine)} examples of "
-        f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {difference}; "
-        "expected two or more runs on the same data"
-    )
-
-
 def _differ(a: RunResult, b: RunResult, references: dict[int, str]) -> bool:
     for run in (a, b):
         if id(run) not in references:

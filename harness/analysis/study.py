@@ -21,6 +21,7 @@ from harness.stats.by_step import CurveOptions
 from harness.stats.design import Design
 from harness.stats.of_k import is_of_k
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.ranking import rankings
 from harness.types import Comparisons, Group, HarnessError, Progress, RunResult, Score, Study
 
 DEFAULT = ComparisonOptions()
@@ -69,6 +70,10 @@ def study(
         resamples=options.resamples,
         seed=options.seed,
         leaders=leaders_of(groups, rows[0]),
+        letters={
+            (ranking.dataset, ranking.score): {rank.system: rank.letters for rank in ranking.systems}
+            for ranking in rankings(rows[0])
+        },
         average_leaders=average_leaders(rows[0].macro),
         curves=curves_of(groups, _curve_options(options)),
     )

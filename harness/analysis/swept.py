@@ -8,6 +8,7 @@ cost are of those that all cells have answered, and the best is chosen among the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,23 @@ def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, pro
         by_data.setdefault(raced["data"] if raced else run.dataset_key, []).append((cell, run))
     parts = [_part(members, asked, progress) for members in by_data.values() if len(members) > 1]
     return Swept(cells, tuple(parts))
+
+
+def parts_of(runs: Sequence[RunResult], asked: Asked, progress: Progress = silent) -> list[Part]:
+    """What parameters do in each sweep of which these finished runs, on the same data, are cells; nothing of cells that
+    have no score in common."""
+    by_sweep: dict[str, list[tuple[Cell, RunResult]]] = {}
+    for run in runs:
+        own, group = run.manifest.get("cell"), run.manifest.get("group")
+        if own and group:
+            cell = Cell(own["label"], own["parameters"], own["number"], "done")
+            by_sweep.setdefault(group, []).append((cell, run))
+    parts = []
+    for members in by_sweep.values():
+        if len({cell.label for cell, _ in members}) > 1:
+            with suppress(HarnessError):
+                parts.append(replace(_part(members, asked, progress), saved=None))  # what was dropped is not among them
+    return parts
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from harness.types import HarnessError, Progress, RunResult, Study, check_choice
 
 FORMATS = ("markdown", "latex", "csv")
 NOTES = ("full", "short", "none")
+DIGITS = ("auto", "metric")
 OPTIONS = ("test", "resamples", "level", "seed", "correction", "sliced_by", "question")
 """Of the tests, those that decide marks."""
 
@@ -29,8 +30,9 @@ class Layout:
     """`markdown`, `latex` or `csv`."""
     interval: str = "bounds"
     """`bounds`, `plus-minus` or `none`."""
-    digits: int | str | None = None
-    """After the point; by default as many as a score deserves; `auto`: by the width of the intervals."""
+    digits: int | str = "auto"
+    """After the point; `auto`: so many that half of an interval's width has two that count; `metric`: as each metric
+    says."""
     caption: str | None = None
     """Of a LaTeX table, as LaTeX."""
     label: str | None = None
@@ -49,7 +51,7 @@ class Layout:
         check_choice("interval", self.interval, INTERVALS)
         check_choice("note", self.note, NOTES)
         if isinstance(self.digits, str):
-            check_choice("digits", self.digits, ("auto",))
+            check_choice("digits", self.digits, DIGITS)
         if isinstance(self.digits, int) and not 0 <= self.digits <= 12:
             raise HarnessError(f"digits={self.digits}; expected 0 to 12")
         if self.format != "latex" and (self.caption is not None or self.label is not None or self.wide):
@@ -112,14 +114,15 @@ def tabulated(
     loaded, base = loaded_runs([runs] if isinstance(runs, Run) else runs, baseline)
     tested = replace(options, scores=_tested(loaded, base, (*(options.scores or ()), *_sorting(layout, options))))
     compared = _named(study(loaded, base, tested, progress=progress), layout.names)
-    shown = lay_out(compared, options.scores, layout.interval, layout.digits, layout.sort)
+    digits = None if layout.digits == "metric" else layout.digits
+    shown = lay_out(compared, options.scores, layout.interval, digits, layout.sort)
     how = {name: value for name, value in asdict(layout).items() if name not in ("caption", "label")}
     trace = {
         "schema": 1,
         "runs": [traced.run(run) for run in loaded],
         "baseline": None if base is None else traced.run(base),
         "scores": None if options.scores is None else list(options.scores),
-        "layout": {name: value for name, value in how.items() if value != getattr(Layout(), name)},
+        "layout": {name: value for name, value in how.items() if name == "digits" or value != getattr(Layout(), name)},
         "options": {
             name: getattr(options, name)
             for name in OPTIONS

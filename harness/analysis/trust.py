@@ -163,7 +163,7 @@ def in_folder(folder: str | Path) -> tuple[Mapping[str, Any], ...]:
     specs: list[Mapping[str, Any]] = []
     for path in sorted((place / "metrics").glob("*.yaml")):
         try:
-            content = yaml.safe_load(path.read_text())
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise HarnessError(f"{path} cannot be read ({error}); expected the YAML of a metric") from None
         metrics = content.values() if isinstance(content, Mapping) else ()

@@ -23,13 +23,13 @@ from harness.analysis.tabulate import Layout, Tabulated, tabulated
 from harness.analysis.trust import Trusted
 from harness.inputs import table_text
 from harness.inputs.choices import METHODS
+from harness.inputs.project import runs_folder
 from harness.inputs.table_text import TableCell, TableRow
 from harness.report.tables import macros, traced
 from harness.report.tables.cells import number
 from harness.stats import intervals
 from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
-from harness.store.places import RUNS
 from harness.store.records import records
 from harness.types import HarnessError, RunResult, Score
 
@@ -64,11 +64,26 @@ def verify(files: Sequence[str | Path], runs: str | Path | None = None, trust: T
     verified = Verified()
     for file in files:
         text = _read(Path(file))
-        paper = _Paper(str(file), text, _Runs([Path(runs)] if runs else [RUNS, Path(file).parent], trust), verified)
+        places = [Path(runs)] if runs else [runs_folder(), Path(file).parent]
+        paper = _Paper(str(file), text, _Runs(places, trust), verified)
         if Path(file).suffix == ".csv":
             paper.check_csv()
         else:
             paper.check()
+    return verified
+
+
+def beside(name: str, text: str, made: Tabulated) -> Verified:
+    """A table of a document beside the same made again of runs that are known, whatever runs the document names."""
+    verified = Verified()
+    paper = _Paper(name, text, _Runs([], False), verified)
+    if made.layout.format == "csv":
+        paper.compare_csv(list(csv.DictReader(io.StringIO(text))), made)
+    else:
+        for line, _ in traced.blocks(text)[:1]:
+            paper.check_block(line, made)
+    if not verified.numbers:
+        paper.say(1, 1, "no number of the runs' table")
     return verified
 
 
@@ -181,7 +196,7 @@ class _Paper:
         for line, trace in traced.blocks(self.text):
             made = self._made(line, trace)
             if made is not None:
-                self._check_block(line, made)
+                self.check_block(line, made)
         self._check_prose()
         if before == (self.verified.tables, self.verified.numbers) and not self.verified.findings:
             raise HarnessError(
@@ -209,7 +224,8 @@ class _Paper:
             ready.append(again)
         base = ready.pop() if trace.get("baseline") else None
         known = {each.name for each in fields(Layout)}
-        layout = Layout(**{name: value for name, value in trace.get("layout", {}).items() if name in known})
+        how = {"digits": "metric", **trace.get("layout", {})}  # which tables did not say before 0.2.0
+        layout = Layout(**{name: value for name, value in how.items() if name in known})
         layout = replace(layout, names=tuple((str(a), str(b)) for a, b in layout.names))
         scores = trace.get("scores")
         options = ComparisonOptions(**trace.get("options", {}), scores=None if scores is None else tuple(scores))
@@ -217,7 +233,8 @@ class _Paper:
             base = next((run for run in ready if run.path and run.path == base.path), base)
         return tabulated(ready, base, layout, options)
 
-    def _check_block(self, line: int, made: Tabulated) -> None:
+    def check_block(self, line: int, made: Tabulated) -> None:
+        """The table beside its comment in this line, beside the same made again."""
         if macros.DEFINED.search(self.text):
             return self._check_macros(made)
         if made.layout.format == "latex":
@@ -322,11 +339,14 @@ class _Paper:
             raise HarnessError(
                 f"{self.file} is no table of harness table --format csv; expected its columns folder and key"
             )
-        trace = _trace_of(rows)
-        made = self._made(2, trace)
-        if made is None:
-            return
+        made = self._made(2, _trace_of(rows))
+        if made is not None:
+            self.compare_csv(rows, made)
+
+    def compare_csv(self, rows: Sequence[Mapping[str, str]], made: Tabulated) -> None:
+        """Rows of a CSV table beside those of the same made again."""
         self.verified.tables += 1
+        scores = [column.score for column in made.shown.columns]
         expected = list(csv.DictReader(io.StringIO(made.text())))
         by_name = {(row["dataset"], row["system"]): row for row in expected}
         for line, row in enumerate(rows, 2):
@@ -334,8 +354,8 @@ class _Paper:
             if right is None:
                 self.say(line, 1, f"no run of the table is called {row['system']!r}")
                 continue
-            for place, (name, text) in enumerate(row.items(), 1):
-                if name in right and _is_result(name, trace["scores"]):
+            for place, (name, text) in enumerate(((name, text or "") for name, text in row.items()), 1):
+                if name in right and _is_result(name, scores):
                     self._compare_field(line, place, (name, text), right[name])
 
     def _compare_field(self, line: int, place: int, cell: tuple[str, str], right: str) -> None:

@@ -15,6 +15,7 @@ from harness.cli.signals import Asked, exit_code, heeded
 from harness.cli.starting import importing, left_as_it_is
 from harness.inputs.visible import visible
 
+HELP = {"--help", "-h"}
 EPILOG = """examples
   harness run                                                   a baseline on the embedded data set
   harness run dataset=file dataset.path=dev.jsonl system=predictions system.path=sysA.jsonl
@@ -42,6 +43,8 @@ EPILOG = """examples
   harness sync                                                  log to MLflow what runs could not log
   harness report dev-sysA dev-sysB -o report.html               one HTML file to send: verdict, pictures, every example
   harness ui                                                    MLflow's pages on these runs
+  harness init                                                  a project to begin with: harness.yaml and plug-ins
+  harness completion bash --install                             options and names of runs on the Tab key
 
 `harness COMMAND --help` says more."""
 
@@ -69,6 +72,8 @@ def _main(arguments: list[str]) -> None:
         os.environ["HYDRA_FULL_ERROR"] = "1"
     show_tracebacks()
     sys.path.append(os.getcwd())  # plug-ins of the user's own; last, so that they hide no library
+    if arguments[:1] == ["run"] and HELP & set(arguments):
+        _show_options(arguments[1:])
     if arguments[:1] == ["run"]:
         with importing():
             from harness.cli.hydra import run
@@ -84,6 +89,7 @@ def _main(arguments: list[str]) -> None:
     from harness.types import HarnessError
 
     try:
+        _know_project(options)
         options.call(options)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
@@ -91,6 +97,33 @@ def _main(arguments: list[str]) -> None:
         complain(error)
         sys.exit(getattr(options, "error_code", 1))  # of some, 1 is an answer
     return None
+
+
+def _know_project(options: argparse.Namespace) -> None:
+    """The folder of YAML files is that of the project file where none is typed; plug-in code is found beside it."""
+    from pathlib import Path
+
+    from harness.inputs.project import code_beside, current
+
+    project = current()
+    if "config_dir" in options and options.config_dir is None and project.config_dir is not None:
+        options.config_dir = str(project.config_dir)
+    named = [] if getattr(options, "config_dir", None) is None else code_beside(Path(options.config_dir))
+    sys.path.extend(folder for folder in (*project.code, *named) if folder not in sys.path)
+
+
+def _show_options(words: list[str]) -> NoReturn:
+    """`harness run --help`, which needs no Hydra."""
+    from harness.cli.output import tell
+    from harness.cli.run_help import help_text
+    from harness.types import HarnessError
+
+    try:
+        tell(help_text([word for word in words if word not in HELP]).rstrip())
+    except HarnessError as error:
+        complain(error)
+        sys.exit(1)
+    sys.exit(0)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -115,9 +148,11 @@ def _parser() -> argparse.ArgumentParser:
         bundle,
         cache,
         compare,
+        completion,
         exporting,
         gate,
         importing_logs,
+        init,
         merge,
         meta,
         plot,
@@ -168,6 +203,8 @@ def _parser() -> argparse.ArgumentParser:
         cache,
         sync,
         ui,
+        init,
+        completion,
     ):
         command.add(commands)
     return parser

@@ -140,7 +140,10 @@ class HuggingFaceDataset(Dataset):
         sources = [str(file) for paths in data_files.values() for file in paths]
         commit = builder.hash if builder.repo_id and COMMIT.fullmatch(builder.hash or "") else None
         if COMMIT.fullmatch(self.revision or "") and commit != self.revision:  # offline, datasets takes what is cached
-            raise ValueError(f"what is cached is of the revision {commit}, not dataset.revision={self.revision}")
+            raise ValueError(
+                f"what is cached is of the revision {commit}, not dataset.revision={self.revision}: the same command "
+                f"while online (HF_HUB_OFFLINE=0) gets that one, dataset.revision={commit} takes what is cached"
+            )
         return loaded, [] if builder.repo_id else sources, commit
 
 

@@ -184,6 +184,12 @@ def nodes() -> list[Node]:
     ]
 
 
+def on_this_machine() -> bool:
+    """Whether all nodes are."""
+    here = imported().util.get_node_ip_address()
+    return all(node.name == here for node in nodes())
+
+
 def check_room(replicas: int | None, cpus: float, gpus: float) -> int:
     """How many replicas there will be: those asked for, or as many as there is room for."""
     there = nodes()

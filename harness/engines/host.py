@@ -13,6 +13,7 @@ import pickle
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,11 +35,12 @@ class Reply:
 
 
 class Host:
-    def __init__(self, folder: str, cores: int) -> None:
-        """`folder`: the one the command was called in, from which modules and files of the user's own are found."""
+    def __init__(self, folders: Sequence[str], cores: int) -> None:
+        """`folders`: the one the command was called in, from which files of the user's own are found, and all that
+        modules of theirs are found in."""
         with suppress(OSError):
-            os.chdir(folder)
-        sys.path.append(folder)  # last, so that nothing of it hides a library
+            os.chdir(folders[0])
+        sys.path.extend(folders)  # last, so that nothing of it hides a library
         self._stack = ExitStack()
         self._stack.enter_context(limited(cores))
         self._place = f"the node {socket.gethostname()} ({_address()}), process {os.getpid()}"
@@ -56,6 +58,12 @@ class Host:
         except Exception as error:
             reply.error = _sendable(error)
         return self._sent(reply)
+
+    def load(self) -> None:
+        """Lets the replica load what it works with; what goes wrong, its first piece of work says."""
+        if hasattr(self._replica, "load"):
+            with suppress(Exception):
+                self._replica.load()
 
     def work(self, item: bytes) -> bytes:
         """What the replica gives for an item."""

@@ -20,7 +20,7 @@ from harness.types.engine import Note, Recipe, unheard
 
 
 class Local:
-    in_process = True
+    in_process = near = True
 
     def __init__(self, threads: int | None = None, keep_models: int = 0) -> None:
         """`threads`: that are used at most, by models too; null: as many as there are cores. `keep_models`: models and
@@ -39,6 +39,9 @@ class Local:
 
     def about(self) -> Mapping[str, Any]:
         return {"name": "local", "threads": self.threads}
+
+    def begin(self, make: Recipe) -> None:
+        """What is of this process is there already."""
 
     def map(self, make: Recipe, items: Iterable[Any], note: Note = unheard) -> Iterator[tuple[int, Any]]:
         """In order; a few items are worked on at once, on all cores, where the replica allows it."""

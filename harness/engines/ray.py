@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
@@ -72,8 +73,8 @@ class Ray:
         self._said: set[tuple[str, str]] = set()
         """What replicas warned of."""
         self._lost, self._again = 0, 0
-        self._begun, self._seconds = 0.0, 0.0
-        """When it was first needed, and how long it took from there until a replica was ready."""
+        self._seconds, self._started = 0.0, False
+        """How long was waited until a replica was ready, and whether it is."""
 
     def __enter__(self) -> Ray:
         return self
@@ -89,19 +90,30 @@ class Ray:
         size = {"replicas": self._wanted, "threads": self.cpus, "gpus": self.gpus}
         return {"name": "ray", **size, "start": round(self._seconds, 3), "lost": self._lost, "again": self._again}
 
+    def begin(self, make: Recipe) -> None:
+        with self._waiting():
+            self._prepare(make)
+
+    @property
+    def near(self) -> bool:
+        return cluster.on_this_machine()
+
     def map(self, make: Recipe, items: Iterable[Any], note: Note = unheard) -> Iterator[tuple[int, Any]]:
         left = iter(items)
         first = list(islice(left, 1))
         if not first:
             return
         note("starting Ray")
-        self._prepare(make)
+        with self._waiting():
+            self._prepare(make)
         work = _Work(chain(first, left), make)
         try:
             while not work.done:
                 self._give(work)
                 note(self._state(work))
-                for replica in self._ready():
+                with self._waiting():
+                    ready = self._ready()
+                for replica in ready:
                     yield from self._received(replica, work)
         finally:
             for replica in [replica for replica in self._replicas if replica.running]:
@@ -124,8 +136,7 @@ class Ray:
         try:
             if replica.making is not None:
                 self._reply(ray.get(replica.making), replica)
-                replica.making, self._unready = None, 0
-                self._seconds = self._seconds or time.perf_counter() - self._begun
+                replica.making, self._unready, self._started = None, 0, True
                 return
             while replica.running and ray.wait([replica.running[0][0]], timeout=0)[0]:
                 result, number = replica.running[0]
@@ -155,7 +166,6 @@ class Ray:
 
     def _prepare(self, make: Recipe) -> None:
         """Replicas of the recipe, in the processes that are there already or in new ones."""
-        self._begun = self._begun or time.perf_counter()
         ray = cluster.imported()
         if not self._replicas:
             cluster.connect(self.address)
@@ -163,7 +173,7 @@ class Ray:
         if self._made is not make:
             self._made, self._options = make, ray.put(_pickled(make.options, make.target))
             for replica in self._replicas:
-                replica.making = replica.actor.make.remote(make.target, self._options)
+                replica.making = self._making(replica.actor)
         while len(self._replicas) < self._wanted:
             self._begin()
 
@@ -171,8 +181,24 @@ class Ray:
         assert self._made is not None
         kind = cluster.imported().remote(Host)
         size = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_restarts": 0, "max_task_retries": 0}
-        actor = kind.options(scheduling_strategy="SPREAD", **size).remote(os.getcwd(), self.cpus)
-        self._replicas.append(_Replica(actor, actor.make.remote(self._made.target, self._options)))
+        actor = kind.options(scheduling_strategy="SPREAD", **size).remote(_own_folders(), self.cpus)
+        self._replicas.append(_Replica(actor, self._making(actor)))
+
+    def _making(self, actor: Any) -> Any:
+        """What is awaited until a replica is made in this process; it then loads what it works with, before it is given
+        anything."""
+        assert self._made is not None
+        making = actor.make.remote(self._made.target, self._options)
+        actor.load.remote()
+        return making
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Counts what passes here, until a replica is ready."""
+        begun = time.perf_counter()
+        yield
+        if not self._started:
+            self._seconds += time.perf_counter() - begun
 
     def _ready(self) -> list[_Replica]:
         """Those that have something to tell."""
@@ -273,3 +299,10 @@ def _pickled(part: Any, name: str) -> bytes:
         raise HarnessError(
             f"{name} cannot be sent to replicas ({error}); expected what can be pickled, or engine=local"
         ) from None
+
+
+def _own_folders() -> list[str]:
+    """The folder that the command was called in and, after it, those in which it finds plug-ins as well."""
+    here = os.getcwd()
+    after = sys.path[::-1].index(here) if here in sys.path else 0
+    return [here, *sys.path[len(sys.path) - after :]]

@@ -21,19 +21,22 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
 
 from harness.inputs import parquet
-from harness.types import HarnessError, text_fault
+from harness.types import HarnessError, nearest, text_fault
 
 TABULAR = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 BLOCK = 2**20
 MOST_FIELDS = 10_000
 """Of a row: each becomes a column of examples.parquet."""
+LOOKED = 2_000
+"""Files that are looked at for one that was moved."""
 csv.field_size_limit(2**31 - 1)  # the default of 128 KiB refuses a long document
 
 T = TypeVar("T")
@@ -100,7 +103,17 @@ def existing(path: str | Path, expected: str) -> Path:
     near = file.parent if file.parent.is_dir() else None
     names = sorted(p.name for p in near.iterdir() if not p.name.startswith(".")) if near else []
     nearby = f"{near} has: {_few(names)}" if near else f"there is no folder {file.parent}"
-    raise HarnessError(f"{file} does not exist; expected {expected} ({nearby})")
+    moved = _moved(file.name)
+    hint = f"; a file of that name is {moved}" if moved else nearest(file.name, names)
+    raise HarnessError(f"{file} does not exist; expected {expected} ({nearby}){hint}")
+
+
+def _moved(name: str) -> Path | None:
+    """A file of that name in a folder of this one, or in one of theirs; only so many are looked at."""
+    looked = islice(chain(Path().glob("*/*"), Path().glob("*/*/*")), LOOKED)
+    with suppress(OSError):
+        return next((path for path in looked if path.name == name and path.is_file()), None)
+    return None
 
 
 def text(value: Any, place: str, field: str) -> str:

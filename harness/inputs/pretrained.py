@@ -187,7 +187,7 @@ class Pretrained:
             return {}
         path = self.location / "config.json" if self.location else self._hub_file("config.json")
         try:
-            config: dict[str, Any] = json.loads(path.read_text())
+            config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise HarnessError(
                 f"{self.option}={self.model}: {path} cannot be read ({error}); {self._expected}"
@@ -260,6 +260,13 @@ class Pretrained:
         known = self.identity() or f"{self.model}@{self.revision}"
         named = (self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights)
         return (known, self.dtype, self.device, *map(str, named))
+
+    @property
+    def tokenizer_file(self) -> Path | None:
+        """tokenizer.json, which needs no transformers to be read; None where the model has none on disk."""
+        where = self.location if self.own_tokenizer is None else self._beside("tokenizer", self.own_tokenizer)
+        path = None if where is None else where / "tokenizer.json"
+        return path if path is not None and path.is_file() else None
 
     @cached_property
     def tokenizer(self) -> Any:

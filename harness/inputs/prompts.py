@@ -1,7 +1,8 @@
 """A prompt: a Jinja template over the example's fields, with a few worked examples drawn for each.
 
 The fields are `id`, `source`, `contexts` where they come with the data, and every field of the metadata, by name; the
-references are not among them. `@FILE` is the template in a file. With
+references are not among them. `@FILE` is the template in a file; one from MLflow's registry names its version in a
+comment. With
 `few_shot.path`, a file of examples, `{{ few_shot }}` is the text of `count` of them (0: of none), each written by
 `few_shot.template` over its own fields (`references` too). They are drawn for each example anew, from the seed and the
 example's id: the same whatever else is in the data, and no score hangs on one lucky draw. An example is never shown
@@ -14,6 +15,7 @@ itself, nor another with its source.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +35,8 @@ from harness.inputs.templates import (
 )
 from harness.types import Example, HarnessError
 
+ORIGIN = re.compile(r"\{# (prompts:/\S+) #\}")
+"""What stands before the template of a prompt that a registry has (harness/tracking/registry_prompts.py)."""
 FEW_SHOT: dict[str, Any] = {"path": None, "count": 3, "seed": 0, "template": "{{ source }}\n{{ references[0] }}\n\n"}
 
 
@@ -126,7 +130,8 @@ class Prompt:
                 expected = f"one of: {', '.join(names)}"
             elif isinstance(error, UnsafeTemplate):
                 expected = "fields only, with Jinja's filters and tests"
-            raise HarnessError(f"{self.place}.{option}: {error} {where}; expected {expected}") from None
+            origin = f" ({named})" if option == "prompt" and (named := origin_of(self.template)) else ""
+            raise HarnessError(f"{self.place}.{option}{origin}: {error} {where}; expected {expected}") from None
 
 
 def _content(template: str, place: str) -> str:
@@ -141,6 +146,16 @@ def _content(template: str, place: str) -> str:
         raise HarnessError(
             f"{place}.prompt={template}: {path} cannot be read ({reason}); expected a file with a template"
         ) from None
+
+
+def origin_of(template: str) -> str | None:
+    """The prompt of a registry that a template is.
+
+    >>> origin_of("{# prompts:/summarise/3 #}Sum up: {{ source }}")
+    'prompts:/summarise/3'
+    """
+    match = ORIGIN.match(template)
+    return match[1] if match else None
 
 
 def generator(*parts: Any) -> np.random.Generator:

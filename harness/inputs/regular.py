@@ -24,6 +24,8 @@ KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+BINARY = getattr(os, "O_BINARY", 0)
+"""Where a system would else change the ends of lines."""
 """For opening a file to write where no link may be followed; not on every system."""
 
 

@@ -120,7 +120,7 @@ class BertScore(Metric):
     @cached_property
     def _layer(self) -> int:
         name = self.pretrained.model
-        known = json.loads((Path(__file__).parent / "bertscore_layers.json").read_text())
+        known = json.loads((Path(__file__).parent / "bertscore_layers.json").read_text(encoding="utf-8"))
         chosen = known.get(name, known.get(Path(name).name, round(0.75 * self._depth)))
         layer = self.layer if self.layer is not None else chosen
         if not 0 <= layer <= self._depth:
@@ -150,7 +150,7 @@ class BertScore(Metric):
                     f"metrics.bertscore.rescale={self.rescale}: bert-score has no baseline for {name} there; expected "
                     f"a language it has one for ({', '.join(languages) or 'none'}), or a file of your own"
                 )
-        with open(path, newline="") as handle:
+        with open(path, newline="", encoding="utf-8") as handle:
             rows = list(csv.reader(handle))[1:]
         try:
             baseline = np.array([[float(x) for x in row[1:4]] for row in rows])

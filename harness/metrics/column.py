@@ -58,7 +58,8 @@ class Column(UserMetric):
         if value is None or value == "":
             return math.nan
         try:
-            number = float(value) if isinstance(value, str | Real) else math.inf
+            known = type(value) is float or isinstance(value, str | Real)  # an abstract class is slow to ask
+            number = float(value) if known else math.inf
         except ValueError:
             number = math.inf
         if math.isinf(number):

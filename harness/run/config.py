@@ -49,6 +49,7 @@ def of_whole(resolved: Mapping[str, Any]) -> dict[str, Any]:
     return {**resolved, "dataset": {**dataset, "shard": None} if isinstance(dataset, Mapping) else dataset}
 
 
+OWN_METRIC = re.compile(r"harness\.metrics\.[a-z_0-9]+\.[A-Za-z]+")
 OWN_SYSTEM = re.compile(r"harness\.(systems|tracking)\.[a-z_]+\.[A-Za-z]+")
 
 
@@ -83,8 +84,11 @@ def chosen_metrics(choices: Sequence[Choice] | Choice) -> dict[str, Metric]:
 def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:
     """The metric of a config's `{_target_, options, view}`, under the name that it has there."""
     options = {k: v for k, v in spec.items() if k not in ("_target_", "view")}
-    metric = plugins.build(spec["_target_"], options, f"metrics.{name}", shared=("view",))
-    return dressed(name, metric, spec.get("view")) if isinstance(metric, Metric) else metric
+    made: Any = plugins.build(spec["_target_"], options, f"metrics.{name}", shared=("view",))
+    metric: Metric = dressed(name, made, spec.get("view")) if isinstance(made, Metric) else made
+    if isinstance(metric, Metric):
+        metric.spec = dict(spec)
+    return metric
 
 
 def _with_options(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -109,7 +113,7 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
         raise HarnessError(
             f"the metric {name!r} is not known{nearest(name, known)}; expected one of {', '.join(known)}"
         )
-    content = yaml.safe_load(path.read_text())
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
     specs: dict[str, dict[str, Any]] = {}
     for other in content.pop("defaults", []):
         specs.update(metric_specs(other, folder))

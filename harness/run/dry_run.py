@@ -1,7 +1,8 @@
 """`harness run --dry-run`: what a run would do, without doing it. Reads the data and hashes the system; writes nothing.
 
 Tokens are the system's own estimate where it has one, else a quarter of the characters; the output's length is that of
-an earlier run of the same system where there is one, else that of the references. Time is that of an earlier run.
+an earlier run of the same system where there is one, else that of the references, and never beyond the system's limit.
+Time is that of an earlier run. No model or tokenizer of a model is loaded.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.inputs.project import runs_folder
 from harness.run import generation
 from harness.run.generation import Source
 from harness.run.job import Job
 from harness.run.runner import prepared
 from harness.store.journal import Content
-from harness.store.places import RUNS, stored_runs
+from harness.store.places import stored_runs
 from harness.types import Example, Progress
 
 CHARACTERS = 4
@@ -75,7 +77,7 @@ def estimate(job: Job, progress: Progress) -> Estimate:
 
 def _earlier(identity: str | None, system: Any) -> Mapping[str, Any]:
     """What the newest run of the same system, or at least the same options, says of its generation."""
-    stored = (m for _, m in stored_runs(RUNS) if m.get("generation", {}).get("outputs_per_second"))
+    stored = (m for _, m in stored_runs(runs_folder()) if m.get("generation", {}).get("outputs_per_second"))
     runs = sorted(stored, key=lambda m: str(m["ended"]))
     same = [m for m in runs if identity is not None and m["system"]["key"] == identity]
     alike = [m for m in runs if system is not None and m["config"].get("system") == system]
@@ -100,4 +102,6 @@ def _tokens(job: Job, todo: Sequence[Example], earlier: Mapping[str, Any]) -> tu
     if output is None and all(example.references for example in todo):
         means = (sum(map(len, example.references)) / len(example.references) for example in todo)
         output = round(sum(means) / CHARACTERS)
+    if output is not None and job.system.most_tokens is not None:
+        output = min(output, len(todo) * job.system.most_tokens)
     return estimated.get("input_tokens", round(characters / CHARACTERS)), output

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,11 @@ class Distribution:
         except OSError:
             return b""
 
+    @cached_property
+    def record(self) -> str | None:
+        """The hash of what its RECORD says."""
+        return record_digest(self.contents)
+
 
 def of(job: Job) -> dict[str, Any]:
     """The content of environment.json of a run: with what took part in outputs that are not generated again."""
@@ -70,7 +75,7 @@ def document(earlier: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """The content of environment.json. `earlier`: distributions that took part in what is reused of other runs, or of
     an earlier one: they stay where they are still the same here."""
     installed = {dist.name: dist for dist in distributions()}
-    took_part = {dist.name: dist for dist in imported()}
+    took_part = {dist.name: dist for dist in _imported(frozenset(sys.modules), tuple(installed.values()))}
     took_part |= {name: installed[name] for name in _still_here(earlier, installed) - took_part.keys()}
     return {
         "schema": SCHEMA,
@@ -79,8 +84,7 @@ def document(earlier: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
         "platform": platform.platform(),
         "machine": platform.machine(),
         "packages": [
-            {"name": name, "version": dist.version, "record": record_digest(dist.contents)}
-            for name, dist in sorted(took_part.items())
+            {"name": name, "version": dist.version, "record": dist.record} for name, dist in sorted(took_part.items())
         ],
     }
 
@@ -104,8 +108,21 @@ def versions() -> dict[str, str]:
 
 def distributions() -> list[Distribution]:
     """All that are installed here, by name; of several of one name the one that Python imports."""
+    return list(_installed(tuple((place, _changed(place)) for place in dict.fromkeys(sys.path))))
+
+
+def _changed(place: str) -> int | None:
+    """When a folder of packages was last changed: installing one does so."""
+    try:
+        return os.stat(place or ".").st_mtime_ns
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _installed(places: tuple[tuple[str, int | None], ...]) -> tuple[Distribution, ...]:
     known: dict[str, Distribution] = {}
-    for place in dict.fromkeys(sys.path):
+    for place, _ in places:
         try:
             names = [entry for entry in os.listdir(place or ".") if entry.endswith(".dist-info")]
         except OSError:
@@ -114,7 +131,7 @@ def distributions() -> list[Distribution]:
             if match := FOLDER.fullmatch(entry):
                 name = normal(match["name"])
                 known.setdefault(name, Distribution(name, match["version"], Path(place, entry)))
-    return sorted((dist for dist in known.values() if dist.name not in (OWN, FORMER)), key=lambda dist: dist.name)
+    return tuple(sorted((d for d in known.values() if d.name not in (OWN, FORMER)), key=lambda dist: dist.name))
 
 
 def normal(name: str) -> str:
@@ -124,6 +141,12 @@ def normal(name: str) -> str:
     ('pyyaml', 'typing-extensions')
     """
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@lru_cache(maxsize=1)
+def _imported(modules: frozenset[str], installed: tuple[Distribution, ...]) -> tuple[Distribution, ...]:
+    """Those of which a module is loaded: the same for runs between which nothing was imported."""
+    return tuple(imported())
 
 
 def imported() -> Iterator[Distribution]:

@@ -16,7 +16,8 @@ from harness.inputs import plugins
 from harness.run.config import build_metric, conf_dir, key, metric_specs
 from harness.run.job import Job
 from harness.stats.options import Options
-from harness.types import Dataset, HarnessError, System
+from harness.tracking.surrounding import settled
+from harness.types import Dataset, HarnessError, Metric, System
 from harness.types.settings import Config
 
 TARGET = "harness.metrics.imported.Imported"
@@ -56,13 +57,18 @@ class Destination:
     """The MLflow store; None: the caller's own, `none`: no store."""
     metrics: Sequence[str] = ()
     resamples: int | None = None
+    experiment: str | None = None
+    """In MLflow."""
+    specs: Mapping[str, Mapping[str, Any]] | None = None
+    """`_target_` and options of all metrics, where the caller has them."""
+    stats: Options | None = None
     many: bool = False
     """`output_dir` is the parent of several runs."""
 
 
-def job_of(received: Received, to: Destination) -> Job:
-    """The job that makes a run of a log."""
-    specs = {**_stored(received), **_computed(received, to)}
+def job_of(received: Received, to: Destination, metrics: Mapping[str, Metric] | None = None) -> Job:
+    """The job that makes a run of a log; `metrics`: made already."""
+    specs = to.specs or {**_stored(received), **_computed(received, to)}
     if not specs:
         raise HarnessError(
             f"the log of {received.system.name} on {received.dataset.name} has neither scores nor references; "
@@ -74,7 +80,7 @@ def job_of(received: Received, to: Destination) -> Job:
         dataset=received.dataset,
         system=received.system,
         postprocess=plugins.build(config["postprocess"]["_target_"], _options(config["postprocess"]), "postprocess"),
-        metrics={name: build_metric(name, spec) for name, spec in specs.items()},
+        metrics=metrics or {name: build_metric(name, spec) for name, spec in specs.items()},
         stats=Options(**config["stats"]),
         tracker=plugins.build(tracking["_target_"], _options(tracking), "tracking"),
         key=key(config),
@@ -112,7 +118,8 @@ def _computed(received: Received, to: Destination) -> dict[str, dict[str, Any]]:
 
 def own_names() -> set[str]:
     """What this package's metrics and their headline scores are called, those of fixed names."""
-    keys = {name for path in (conf_dir() / "metrics").glob("*.yaml") for name in yaml.safe_load(path.read_text()) or ()}
+    files = [path.read_text(encoding="utf-8") for path in (conf_dir() / "metrics").glob("*.yaml")]
+    keys = {name for text in files for name in yaml.safe_load(text) or ()}
     rouge = {f"rouge{kind}" for kind in (*range(1, 10), "L", "Lsum", "W", "S", "SU")}
     return (keys - {"defaults"}) | rouge | {"id", "repeat", "source", "references", "output", "error", "raw_output"}
 
@@ -121,12 +128,17 @@ def _config(received: Received, to: Destination, specs: Mapping[str, Any]) -> di
     """As `harness run` composes one: what makes the run what it is, and the defaults."""
     config = asdict(Config())
     for group, choice in (("postprocess", "none"), ("engine", "local")):
-        config[group] = yaml.safe_load((conf_dir() / group / f"{choice}.yaml").read_text())
+        config[group] = yaml.safe_load((conf_dir() / group / f"{choice}.yaml").read_text(encoding="utf-8"))
     config["dataset"] = {"imported": received.tool, "name": received.dataset.name, "cluster": received.dataset.cluster}
     config["system"] = {"imported": received.tool, "name": received.system.name, "content": received.content}
     config["metrics"] = dict(specs)
     config["tracking"]["_target_"] = NOWHERE if to.uri == "none" else MLFLOW
     config["tracking"]["uri"] = None if to.uri == "none" else to.uri
+    if to.experiment is not None:
+        config["tracking"]["experiment"] = to.experiment
+    config["tracking"] = settled(config["tracking"])
+    if to.stats is not None:
+        config["stats"] = asdict(to.stats)
     if to.resamples is not None:
         config["stats"]["resamples"] = to.resamples
     return config

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +36,7 @@ from harness.run.manifest import code
 from harness.store.finished import read_manifest
 from harness.store.journal import Content, Journal
 from harness.store.outputs import OutputCache
-from harness.store.places import SHARED
+from harness.store.places import shared_folder
 from harness.types import (
     Cache,
     Example,
@@ -55,6 +55,9 @@ from harness.types.engine import Note, learnt
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
 PERCENTILES = (50, 90, 99)
+
+Plan = Callable[[Sequence[Example]], list[list[int]]]
+"""Which examples go together, by their indices."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def owner_of(system: System, identity: str | None, config_key: str) -> str:
 
 
 def work_of(
-    system: System, keys: list[str], rows: Sequence[Example], journal: Content, cache: Cache | None, retry_failed: bool
+    plan: Plan, keys: list[str], rows: Sequence[Example], journal: Content, cache: Cache | None, retry_failed: bool
 ) -> Work:
     """What must be generated; `cache` where it may be asked."""
     examples: dict[str, Example] = {}
@@ -117,11 +120,12 @@ def work_of(
     cached = {key: output for key, output in elsewhere.items() if key not in left}
     free = [key for key in free if key not in cached]
     have = {key: output for key, output in have.items() if key not in again}
-    new = [[free[i] for i in batch] for batch in _plan(system, [examples[key] for key in free])]
+    new = [[free[i] for i in batch] for batch in plan([examples[key] for key in free])]
     return Work(keys, examples, have, cached, planned, new)
 
 
-def _plan(system: System, examples: Sequence[Example]) -> list[list[int]]:
+def batches_of(system: System, examples: Sequence[Example]) -> list[list[int]]:
+    """The batches that a system wants of these, by their indices."""
     if not examples:
         return []
     batches = system.plan(examples)
@@ -149,15 +153,23 @@ class Source:
         """`touch`: what is served from the cache counts as used."""
         identity, cache = job.system.key(), None
         if identity is not None and job.cache != "none" and not job.system.stored:
-            cache = OutputCache(SHARED / "outputs.sqlite", job.cache_bytes, touch)
+            cache = OutputCache(shared_folder() / "outputs.sqlite", job.cache_bytes, touch)
         return cls(job, identity, Journal(job.folder / "outputs.jsonl"), cache)
 
-    def work(self, rows: Sequence[Example]) -> Work:
-        """What must be generated for these rows."""
+    def work(self, rows: Sequence[Example], soon: bool = False) -> Work:
+        """What must be generated for these rows; `soon`: and will be, so that replicas are made while it is planned.
+        Else it is one batch: a plan may need the model's tokenizer, which takes long to load."""
         job = self.job
         keys = output_keys(job.system, owner_of(job.system, self.identity, job.whole_key or job.key), rows)
         served = self.cache if job.cache == "all" or not job.system.sampled else None
-        return work_of(job.system, keys, rows, self.journal.content, served, job.retry_failed)
+
+        def plan(examples: Sequence[Example]) -> list[list[int]]:
+            if not soon or not examples:
+                return [list(range(len(examples)))] if examples else []
+            job.engine.begin(self._recipe)
+            return batches_of(job.system, examples)
+
+        return work_of(plan, keys, rows, self.journal.content, served, job.retry_failed)
 
     def answers(self, rows: Kept[Examples], reads: Iterable[Reads], progress: Progress) -> Answers:
         """An output for each row, block by block."""
@@ -180,7 +192,7 @@ class Source:
                 return outputs
             gate = Gate(f"the system {self.job.system.name}")
             return [_storable(output, gate) for output in outputs]
-        work = self.work(rows)
+        work = self.work(rows, soon=True)
         if self.cache is not None and read_manifest(self.job.folder) is None:
             self.cache.put(work.have, self.job.system.name)  # a kill may have come between journal and cache
         return self.generate(work, progress)

@@ -18,7 +18,7 @@ from harness.inputs.files import file_digest
 from harness.masking import redacted
 from harness.types import HarnessError
 
-NAMES = ("_target_", "name", "cluster", "columns", "drop", "filter")
+NAMES = ("_target_", "name", "cluster", "columns", "drop", "filter", "field", "others")
 """Options that name no file, though a file may be called so."""
 FOLDERS = ("path", "model", "adapter", "tokenizer", "references", "source", "corpus")
 """Options that may name a folder."""

@@ -11,12 +11,12 @@ from typing import Any
 
 from harness.engines.local import Local
 from harness.inputs.nested import settings
+from harness.inputs.project import runs_folder
 from harness.postprocess import Postprocess
 from harness.run.config import UNKEYED
 from harness.run.stopping import Stop
 from harness.stats.options import Options
 from harness.store.finished import read_manifest
-from harness.store.places import RUNS
 from harness.store.shards import Shards
 from harness.types import Dataset, Engine, Examples, HarnessError, Metric, System, Tracker, check_least
 
@@ -116,7 +116,7 @@ class Job:
         own = f"{_safe(self.name)}-{self.key[:8]}"
         if self.output_dir is not None:
             return Path(self.output_dir) / own if self.many else Path(self.output_dir)
-        return RUNS / _safe(self.tracker.experiment) / own
+        return runs_folder() / _safe(self.tracker.experiment) / own
 
     @property
     def origins(self) -> Sequence[Path]:

@@ -144,7 +144,9 @@ def tracker_of(result: RunResult | RunRecord, to: Store) -> Any:
 
     config = result.manifest["config"].get("tracking", {})
     uri, anonymous = (to.uri, False) if to.uri is not None else followed(config.get("uri"), to.trust)
-    options = {name: config[name] for name in ("subscores", "parents", "traces") if config.get(name) is not None}
+    options = {
+        name: config[name] for name in ("subscores", "parents", "traces", "under") if config.get(name) is not None
+    }
     tracker = MlflowTracker(to.experiment or config.get("experiment") or "harness", uri, **options)
     tracker.anonymous = anonymous
     return tracker
@@ -156,10 +158,10 @@ def followed(uri: str | None, trust: bool) -> tuple[str | None, bool]:
     A folder may come from anyone, and what is logged may hold secrets of theirs, of yours, and your password for the
     store: it is followed where the caller names the same one, which is then the caller's own address of it.
     """
-    from harness.store.places import RUNS
+    from harness.inputs.project import runs_folder
     from harness.tracking.backend import default_uri, same
 
-    own = default_uri(RUNS)
+    own = default_uri(runs_folder())
     if not uri or same(uri, own):
         return None, False
     if MASK in uri:
@@ -179,14 +181,14 @@ def followed(uri: str | None, trust: bool) -> tuple[str | None, bool]:
 
 def set_alias(run: RunResult, alias: str) -> list[tuple[str, str]]:
     """Gives the model of a logged run an alias in MLflow's registry; (name, version) of what has it now."""
-    from harness.store.places import RUNS
+    from harness.inputs.project import runs_folder
     from harness.tracking import logged_models
     from harness.tracking.backend import default_uri
 
     place = run.manifest["mlflow"]
     if place is None:
         raise HarnessError(f"{run.name} is not in MLflow; expected harness sync {run.path} first")
-    uri = followed(place.get("uri"), trust=False)[0] or default_uri(RUNS)
+    uri = followed(place.get("uri"), trust=False)[0] or default_uri(runs_folder())
     try:
         versions = logged_models.set_alias(uri, place["run_id"], alias)
     except Exception as error:  # MLflow raises its own, its database's and the network's errors

@@ -122,7 +122,7 @@ def _merged(job: Job, facts: Facts) -> dict[str, Any]:
 def _inputs(job: Job) -> list[dict[str, Any]]:
     """The files that the run was made of; of one that is scored again or merged, what was known then."""
     original = job.original()
-    return used(job.recipes) if original is None else list(original.get("inputs", []))
+    return used(job.recipes) if original is None else list(original.get("inputs") or [])
 
 
 @cache

@@ -12,6 +12,7 @@ import numpy as np
 from harness.inputs import files
 from harness.run.answers import Answers
 from harness.run.reading import content_of
+from harness.run.saving import InMemoryRun
 from harness.run.scoring import References, Scorer, Subject, score
 from harness.run.sinks import InMemory
 from harness.stats.options import Options
@@ -162,4 +163,5 @@ def evaluate_examples(
     subject = Subject(name, "memory", content_of(answers.rows).key, name, cluster)
     references = References(answers.rows.blocks)
     scorer = Scorer.fit(metrics, references, references)
-    return score(subject, answers, scorer, options, InMemory(scorer, answers))
+    result = score(subject, answers, scorer, options, InMemory(scorer, answers))
+    return replace(result, keep=InMemoryRun(answers, metrics, options, name, cluster))

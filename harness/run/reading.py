@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from harness.inputs import files
@@ -78,7 +79,9 @@ def read(job: Job, progress: Progress) -> Data:
     job.dataset.indexed = job.system.indexed = not job.engine.in_process
     with progress("reading", 0) as step:
         how = (job.limit, job.system.stored, job.dataset.indexed)
-        examples, ids, content, whole, seen = once(job.dataset, how, lambda: _read(job, step.advance))
+        own = type(job.system).taken is not System.taken  # what it takes of the data, another system does not
+        read_now = partial(_read, job, step.advance)
+        examples, ids, content, whole, seen = read_now() if own else once(job.dataset, how, read_now)
     known = {name for block in examples.blocks() for name in block.passages}
     check_passages(job.metrics, known, ("reference_contexts", "relevant"))
     job.system.align(ids)  # type: ignore[arg-type]  # no id is missing
@@ -136,6 +139,7 @@ def read_examples(
 
     def watched() -> Iterator[Examples]:
         for block in _checked(dataset):
+            block = job.system.taken(block, dataset.name)
             advance(len(block))
             seen.read += len(block)
             if whole:

@@ -65,6 +65,9 @@ class Generating:
         self._system: System = _built(spec, "system")
         vars(self._system).update(state)
 
+    def load(self) -> None:
+        self._system.load()
+
     def __call__(self, batch: Sequence[Example]) -> list[dict[int, Output]]:
         """The outputs by their place in the batch, in the groups in which they came."""
         return [dict(group) for group in self._system.stream(batch)]

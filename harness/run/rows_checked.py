@@ -16,12 +16,17 @@ NEEDED = {
     "reference_contexts": "them in the data (dataset.columns.reference_contexts)",
     "relevant": "it in the data (dataset.columns.relevant)",
 }
+OF_PYTHON = ("cluster", "stratum")
+"""Fields that `harness.evaluate` makes."""
 SHOWN = 3
 """Ids in a message."""
 
 
-def check_references(metrics: Mapping[str, Metric], lengths: NDArray[np.int64], ids: Iterable[str]) -> None:
-    """Refuses examples without references where a metric needs them; `lengths`: how many each example has."""
+def check_references(
+    metrics: Mapping[str, Metric], lengths: NDArray[np.int64], ids: Iterable[str], fields: Collection[str] = ()
+) -> None:
+    """Refuses examples without references where a metric needs them; `lengths`: how many each example has, `fields`:
+    the others that they have, one of which may be what was meant."""
     needing = [name for name, metric in metrics.items() if metric.needs_references]
     without = np.flatnonzero(lengths == 0)
     if needing and len(without):
@@ -30,7 +35,13 @@ def check_references(metrics: Mapping[str, Metric], lengths: NDArray[np.int64], 
         raise HarnessError(
             f"{len(without)} of {len(lengths)} examples have no references ({files.some(names)}); "
             f"expected at least one each, since {needing[0]} needs them"
+            + (_hint(fields) if len(without) == len(lengths) else "")
         )
+
+
+def _hint(fields: Collection[str]) -> str:
+    own = [field for field in fields if field not in OF_PYTHON]
+    return f"; the data has {files.listed(own)}: dataset.columns.references=NAME says which has them" if own else ""
 
 
 def check_fields(metrics: Mapping[str, Metric], fields: Collection[str], cluster: str | None) -> None:

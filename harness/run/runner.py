@@ -31,7 +31,7 @@ from harness.run.stopping import Stopped, allowing_for, until_known
 from harness.store import finished
 from harness.store import folder as store
 from harness.store.arrays import ArrayStore
-from harness.store.places import SHARED
+from harness.store.places import shared_folder
 from harness.store.sweep_cells import working
 from harness.store.writing import Writer
 from harness.types import Array, Example, Progress, RunResult
@@ -69,7 +69,7 @@ def _run(job: Job, started: str, progress: Progress) -> RunResult:
                 log.warning(CHANGED, job.folder)
             with Writer(job.folder) as writer:
                 for metric in scorer.metrics.values() if job.cache != "none" else ():
-                    metric.arrays = ArrayStore(SHARED / "arrays.sqlite", job.cache_bytes)
+                    metric.arrays = ArrayStore(shared_folder() / "arrays.sqlite", job.cache_bytes)
                 sink = InFolder(writer, scorer, answers, job)
                 result = score(subject, answers, scorer, job.stats, sink, progress)
                 result = of_round(result, raced)

@@ -21,7 +21,7 @@ from harness.engines.local import Local
 from harness.inputs import files
 from harness.inputs.plugins import source
 from harness.report.terminal.progress import silent
-from harness.run.answers import Answered, Answers, Reads
+from harness.run.answers import Answered, Answers, Located, Reads
 from harness.run.health import WINDOWS, Health
 from harness.run.manifest import code
 from harness.run.rows_checked import check_fields, check_passages, check_references, check_rows
@@ -105,7 +105,7 @@ class Scorer:
 
         A signature needs the tokenizer or the model: that one is missing is said here, not after hours of generation.
         """
-        check_references(metrics, examples.lengths, examples.ids)
+        check_references(metrics, examples.lengths, examples.ids, examples.fields)
         fitted = {name: metric.fit(examples) for name, metric in metrics.items()}
         return cls(fitted, {name: metric.signature(rows) for name, metric in fitted.items()})
 
@@ -142,7 +142,9 @@ class Scorer:
         spread = self._spread(reused)
         held: dict[int, tuple[Answered, Table]] = {}
         engine = self.engine if spread else LOCAL
-        places = Places(answers, engine)
+        recipe = self._recipe(spread)
+        engine.begin(recipe)
+        places = Places(None if engine.near else answers.located)
 
         def items() -> Iterator[tuple[list[str], Any]]:
             first = 0
@@ -156,7 +158,7 @@ class Scorer:
                 yield names, place or block.read_by(self.metrics[name].reads for name in names)
                 first += len(block)
 
-        for number, computed in in_order(engine.map(self._recipe(spread), items(), step.note)):
+        for number, computed in in_order(engine.map(recipe, items(), step.note)):
             block, known = held.pop(number)
             if isinstance(computed, str):
                 places.give_up(computed)
@@ -245,6 +247,11 @@ class References(Sequence[tuple[str, ...]]):
         """Of the examples."""
         return (str(id_) for block in self._blocks() for id_ in block.ids)
 
+    @property
+    def fields(self) -> list[str]:
+        """Other fields that examples have."""
+        return list(dict.fromkeys(name for block in self._blocks() for name in block.metadata))
+
 
 def score(
     subject: Subject,
@@ -308,8 +315,8 @@ def score(
 class Places:
     """Where blocks are that an engine elsewhere reads by itself, as long as it can."""
 
-    def __init__(self, answers: Answers, engine: Engine) -> None:
-        self._located = None if engine.in_process else answers.located
+    def __init__(self, located: Located | None) -> None:
+        self._located = located
 
     def of(self, first: int, rows: int) -> tuple[Any, Any] | None:
         place = None if self._located is None else self._located.block(first, rows)

@@ -2,8 +2,8 @@
 
 All of it comes from replicates on shared draws, those from which `harness best` chooses.
 
-- **The band** is the interval of each step at a higher level, the one at which the largest distance of all steps (in
-  standard errors, max-t) stays inside as often as stated.
+- **The band** is the interval of each step with both halves longer (of shares: at a higher level), so much that the
+  largest distance of all steps (in standard errors, max-t) stays inside as often as stated.
 - **The earliest step not distinguishable from the best** is the first one that no other step is shown to be better
   than, by the largest of the paired one-sided differences from all others (Gupta 1965; Hsu 1981, comparisons with the
   best). Whichever step is truly the first of the best ones, it is taken for worse no more often than 1 - level.
@@ -26,7 +26,7 @@ from harness.stats.fewness import least_p
 from harness.stats.intervals import bounds
 from harness.stats.options import Options
 from harness.stats.proportions import unseen_error
-from harness.stats.resampling import quiet_single_thread
+from harness.stats.resampling import Sample, quiet_single_thread
 from harness.stats.winner import Best, Contest, contests, own_interval, standardised, winners_of
 from harness.types import Advance, Array, Checkpoint, Curve, HarnessError, RunResult, Trend, nothing
 from harness.types.curves import IMPROVING, LEVEL, WORSENING
@@ -160,14 +160,30 @@ def _own(scored: _Scored, i: int, options: Options) -> tuple[float, float]:
 def _band(scored: _Scored, own: Sequence[tuple[float, float]], options: Options) -> list[tuple[float, float]]:
     """Bounds of each step that hold at all of them at once, never inside its own."""
     largest = np.abs(standardised(scored.deviations)).max(axis=0)
-    distance = float(np.quantile(largest, options.level))
-    level = max(options.level, 1 - 2 * NORMAL.cdf(-distance))
+    distance = max(float(np.quantile(largest, options.level)), NORMAL.inv_cdf((1 + options.level) / 2))
+    farther = Options(level=1 - 2 * NORMAL.cdf(-distance), seed=options.seed)
     bands = []
     for sample, drawn, (low, high) in zip(scored.contest.samples, scored.contest.drawn, own, strict=True):
         with quiet_single_thread():
-            (lows, highs), *_ = bounds(sample, drawn, sample.estimate(), Options(level=level, seed=options.seed))
-        bands.append((min(low, float(lows[scored.place])), max(high, float(highs[scored.place]))))
+            estimates = sample.estimate()
+        if sample.two_valued[scored.place]:
+            (lows, highs), *_ = bounds(sample, drawn, estimates, farther)
+            ends = float(lows[scored.place]), float(highs[scored.place])
+        else:
+            ends = _reached(sample, float(estimates[scored.place]), (low, high), distance, options.level)
+        bands.append((min(low, ends[0]), max(high, ends[1])))
     return bands
+
+
+def _reached(
+    sample: Sample, estimate: float, own: tuple[float, float], distance: float, level: float
+) -> tuple[float, float]:
+    """A step's own bounds, each as much further from the estimate as the distance is than that of the level. Quantiles
+    of the replicates so far out would be those of a handful of them: of 500, at 20 steps, the largest."""
+    smallest, largest = sample.metric.bounds or (-np.inf, np.inf)
+    times = sample.expansion.stretched(distance) / (np.sqrt(sample.expansion.ratio) * sample.expansion.reach(level))
+    low, high = (estimate + times * (end - estimate) for end in own)
+    return max(smallest, float(low)), min(largest, float(high))
 
 
 def _from_the_best(scored: _Scored, level: float) -> tuple[Array, Array]:

@@ -136,6 +136,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             degrees=degrees_of(gains, pair.n),
             stage=metric.stage,
             caution=metric.caution,
+            title=metric.title_of(metric.score_names[i]),
         )
         if options.posterior and differing[j] and np.isfinite(difference) and pair.n >= fewest(options.level):
             row = replace(row, **_believed(paired.posterior(pair, j), differing[j], row.margin))

@@ -98,8 +98,10 @@ class Paired:
             self._units[which] = self._of[before].count(rows), int((~rows).sum())
         n, excluded = self._units[which]
         if n < 2:
+            units = self.design.label
+            units = units.replace("examples", "example", 1).replace("clusters", "cluster", 1) if n == 1 else units
             raise HarnessError(
-                f"{baseline.name} and {system.name} share {n} {self.design.label} with {name} scores; "
+                f"{baseline.name} and {system.name} share {n} {units} with {name} scores; "
                 "expected at least 2 to compare"
             )
         first, second = (self._keys.setdefault((key, which), (key, which)) for key in (before, after))

@@ -16,7 +16,7 @@ import numpy as np
 from harness.inputs import regular
 from harness.store import shape
 from harness.store.example_table import Expected, read_examples
-from harness.store.folder import intact, read_statistics
+from harness.store.folder import intact, read_statistics, scored_anew
 from harness.types import HarnessError, Metric, RunResult, Score, Signature, Slice, Statistics
 
 
@@ -66,12 +66,12 @@ def read(folder: Path, scoring: Scoring | None) -> RunResult:
         if metric.version != description["version"]:
             raise HarnessError(
                 f"{folder}/statistics.parquet: {name} has rows of version {description['version']}, this harness "
-                f"writes version {metric.version}; expected the same (score the run again)"
+                f"writes version {metric.version}; expected the same: {scored_anew(folder)}"
             )
         if stored_columns != [list(metric.columns), list(metric.lists)]:
             raise HarnessError(
                 f"{folder}/statistics.parquet: {name} has the columns {', '.join(chain(*stored_columns))[:200]}, its "
-                f"metric {', '.join([*metric.columns, *metric.lists])[:200]}; expected the same (score the run again)"
+                f"metric {', '.join([*metric.columns, *metric.lists])[:200]}; expected the same: {scored_anew(folder)}"
             )
         for column, part in rows[name].lists.items():
             if part.values.dtype != metric.list_kind:
@@ -155,7 +155,8 @@ def _document(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
     try:
         check(content)
     except shape.NewerSchema as error:
-        raise HarnessError(f"{path} has {error}; expected a run of this version, or a newer harness") from None
+        newer = "pip install --upgrade harness-eval"
+        raise HarnessError(f"{path} has {error}; expected a run of this version, or a newer harness: {newer}") from None
     except ValueError as error:
         raise HarnessError(f"{path} is not that of a finished run ({error}); {expected}") from None
     return content

@@ -12,6 +12,7 @@ outputs.jsonl       the journal of generated outputs
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -207,7 +208,14 @@ def _statistics_file(folder: Path) -> Iterator[Any]:
             yield file
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise HarnessError(f"{path} cannot be read ({why}); expected the statistics of a run") from None
+        raise HarnessError(
+            f"{path} cannot be read ({why}); expected the statistics of a run: {scored_anew(folder)}"
+        ) from None
+
+
+def scored_anew(folder: Path) -> str:
+    """What mends the statistics of a run whose outputs are there."""
+    return f"harness score {shlex.quote(str(folder))} computes them from its outputs"
 
 
 def _head(file: Any) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class Journal:
         self.content  # noqa: B018  (finds where it ends)
         content = "".join(json.dumps(record) + "\n" for record in records).encode()
         new = not self.path.exists()
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | regular.NOFOLLOW, 0o666)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | regular.NOFOLLOW | regular.BINARY, 0o666)
         try:
             os.ftruncate(descriptor, self._size)
             os.lseek(descriptor, self._size, os.SEEK_SET)

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.inputs.project import runs_folder
 from harness.store.finished import read_manifest
 from harness.store.records import records
 
-RUNS = Path("runs")
-"""Below the folder that the command is called in."""
-SHARED = RUNS / ".cache"
-"""What runs share: outputs and arrays, by keys that name everything that decided them."""
+
+def shared_folder() -> Path:
+    """Where what runs share is: outputs and arrays, by keys that name everything that decided them."""
+    return runs_folder() / ".cache"
 
 
 def stored_runs(runs: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

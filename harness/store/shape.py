@@ -81,6 +81,7 @@ SCORE = {
     "higher_is_better": Maybe(FLAG, null=False),
     "note": Maybe(TEXT),
     "title": Maybe(TEXT, null=False),
+    "units": Maybe(TEXT, null=False),
     "digits": Maybe(WHOLE, null=False),
     **dict.fromkeys(("low_error", "high_error", "if_worst", "if_best"), Maybe(NUMBER)),
 }
@@ -143,7 +144,7 @@ MANIFEST = {
 }  # fmt: skip
 TRACKING = {
     "experiment": Maybe(TEXT), "uri": Maybe(TEXT), "subscores": Maybe(FLAG), "parents": Maybe(FLAG),
-    "traces": Maybe(WHOLE),
+    "traces": Maybe(WHOLE), "under": Maybe(TEXT),
 }  # fmt: skip
 CONFIG = {
     "dataset": Maybe(dict, null=False),

@@ -83,7 +83,7 @@ class Bm25(HuggingFace):
     def plan(self, examples: Sequence[Example]) -> list[list[int]]:
         return super().plan([self._given(example) for example in examples])
 
-    def estimate(self, examples: Sequence[Example]) -> dict[str, int]:
+    def estimate(self, examples: Sequence[Example]) -> dict[str, int] | None:
         return super().estimate([self._given(example) for example in examples])
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:

@@ -105,7 +105,7 @@ def step_of(folder: Path) -> int | None:
     state = folder / STATE
     if state.exists():
         try:
-            return int(json.loads(state.read_text())["global_step"])
+            return int(json.loads(state.read_text(encoding="utf-8"))["global_step"])
         except (ValueError, KeyError, TypeError) as error:
             raise HarnessError(f"{state} cannot be read ({error!r}); expected the trainer's global_step") from None
     number = re.search(r"\d+$", folder.name)
@@ -115,7 +115,7 @@ def step_of(folder: Path) -> int | None:
 def _state(folder: Path) -> dict[str, Any] | None:
     """The trainer's state, where all of it is there."""
     with suppress(OSError, ValueError):
-        state = json.loads((folder / STATE).read_text())
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
         return state if isinstance(state, dict) else None
     return None
 
@@ -160,7 +160,7 @@ def _whole_safetensors(path: Path) -> bool:
 def _whole_index(path: Path) -> bool:
     """Whether every file that it names is there."""
     try:
-        parts = set(json.loads(path.read_text())["weight_map"].values())
+        parts = set(json.loads(path.read_text(encoding="utf-8"))["weight_map"].values())
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
     return all((path.parent / str(part)).exists() for part in parts)

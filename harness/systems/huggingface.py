@@ -33,7 +33,7 @@ from harness.systems.decoding import Decoding
 from harness.types import Example, HarnessError, Output, System
 
 log = logging.getLogger(__name__)
-VERSION = 2
+VERSION = 3
 MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -107,7 +107,7 @@ class HuggingFace(System):
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
             generation=dict(generation or {}),
         )
-        self.repeats = repeats
+        self.repeats, self.most_tokens = repeats, max_new_tokens
         if repeats < 1 or batch_tokens < 1:
             raise HarnessError("system.repeats and system.batch_tokens: expected at least 1")
         if repeats > 1 and not do_sample:
@@ -158,9 +158,16 @@ class HuggingFace(System):
             batches[-1].append(i)
         return batches
 
-    def estimate(self, examples: Sequence[Example]) -> dict[str, int]:
-        """For dry runs: what goes in is known, what comes out is not."""
-        return {"input_tokens": sum(len(ids) for ids in self._encoded(examples))}
+    def estimate(self, examples: Sequence[Example]) -> dict[str, int] | None:
+        """For dry runs: the prompts' tokens, where the model has a tokenizer.json. To load any other, transformers and
+        torch with it, takes longer than a dry run should."""
+        path = self.pretrained.tokenizer_file
+        if path is None:
+            return None
+        from tokenizers import Tokenizer
+
+        encoded = Tokenizer.from_file(str(path)).encode_batch([self.prompt(example) for example in examples])
+        return {"input_tokens": sum(len(each.ids) for each in encoded)}
 
     def about(self) -> dict[str, str]:
         """For the manifest and for tracking."""
@@ -172,6 +179,9 @@ class HuggingFace(System):
         return rows * self.decoding.num_beams * (longest + self.decoding.max_new_tokens)
 
     # ------------------------------------------------------------ generating
+
+    def load(self) -> None:
+        _ = self._tokenizer, self._model
 
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         encoded = self._encoded(batch)
@@ -232,11 +242,15 @@ class HuggingFace(System):
         ]
 
     def _output(self, tokens: list[int], info: dict[str, Any]) -> Output:
-        """The text of the new tokens up to the model's end token, a stop string or the limit, and which it was."""
+        """The text of the new tokens up to the model's end token, a stop string or the limit, and which it was. A row
+        that a stop string ended is filled up with padding; a padding token between others was generated."""
         tokenizer, own = self._tokenizer, self._model.generation_config
         ends = self.decoding.generation.get("eos_token_id", own.eos_token_id)
-        closing = {tokenizer.pad_token_id, *(ends if isinstance(ends, list) else [ends])}
-        length = next((i for i, token in enumerate(tokens) if token in closing), len(tokens))
+        closing = set(ends if isinstance(ends, list) else [ends])
+        padded = len(tokens)
+        while self.decoding.stop and padded and tokens[padded - 1] == _pad(tokenizer):
+            padded -= 1
+        length = next((i for i, token in enumerate(tokens) if token in closing), padded)
         text, stopped = self.decoding.cut(tokenizer.decode(tokens[:length], skip_special_tokens=True))
         forced = own.forced_eos_token_id is not None and length + 1 == self.decoding.max_new_tokens
         finish = "stop" if stopped or (length < len(tokens) and not forced) else "length"

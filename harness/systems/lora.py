@@ -20,7 +20,7 @@ def adapter_config(folder: Path) -> dict[str, Any]:
     """What an adapter says of itself."""
     path = folder / CONFIG
     try:
-        config = json.loads(path.read_text())
+        config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise HarnessError(f"{path} cannot be read ({error}); expected a folder with a PEFT adapter") from None
     if not isinstance(config, dict):

@@ -88,7 +88,7 @@ class OpenAI(System):
             own = f"system.{taken[0]}" if taken[0] in OWN else "system.repeats and whole answers"
             raise HarnessError(f"system.extra.{taken[0]} is set; expected {own} instead")
         self.extra = dict(extra or {})
-        self.repeats, self.seed = repeats, seed
+        self.repeats, self.seed, self.most_tokens = repeats, seed, max_tokens
         self.sampled = seed is None and temperature != 0
         if not re.fullmatch(r"[A-Za-z_]\w*", api_key_env):  # a key given by mistake is not repeated
             raise HarnessError("system.api_key_env is not the name of a variable; expected one such as OPENAI_API_KEY")

@@ -1,10 +1,11 @@
 """`system=predictions system.path=sysA.jsonl`: outputs that exist already.
 
 A .txt file is aligned with the data set line by line; .jsonl, .json, .csv, .tsv and .parquet have the columns `id` and
-`output` and are aligned by id; a null output is a failed example. With a column `repeat` (0, 1, …) an example has
-several outputs, one example maybe more than another. A column `contexts` holds what was retrieved for each. Other names
-go into `system.columns` (harness/systems/prediction_rows.py). A column of numbers, such as what people gave each
-output, is kept beside it; any other that nobody reads is named in a warning.
+`output` and are aligned by id, or by the numbers of their rows where neither they nor the data have ids; a null output
+is a failed example. With a column `repeat` (0, 1, …) an example has several outputs, one example maybe more than
+another. A column `contexts` holds what was retrieved for each. Other names go into `system.columns`
+(harness/systems/prediction_rows.py). A column of numbers, such as what people gave each output, is kept beside it; any
+other that nobody reads is named in a warning.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.text_lines import texts_of_lines
 from harness.systems.prediction_files import PredictionFiles
 from harness.systems.prediction_rows import Fields
-from harness.types import Array, Example, Examples, HarnessError, Output, Outputs, System, Texts, text_columns
+from harness.types import Array, Example, Examples, HarnessError, Output, Outputs, System, Systems, Texts, text_columns
 from harness.types.text_columns import in_blocks
 from harness.types.texts import Places, starts_of
 
@@ -46,11 +47,15 @@ class Predictions(System):
     ) -> None:
         """`quoting=false`: quotes in a CSV or TSV file are plain characters."""
         self._given = path
+        self._numbered = False
+        """Whether rows have their numbers as ids, as those of the data have."""
         self.name = name or remote.stem_of(path)
         self.quoting, self.columns = quoting, columns
         self.fields()  # says now what is wrong with the columns
         several = type(self) is Predictions and glob.has_magic(path) and not Path(path).exists()
-        self.several = PredictionFiles(path, name, {"quoting": quoting, "columns": columns}) if several else None
+        self.several: Systems | None = (
+            PredictionFiles(path, name, {"quoting": quoting, "columns": columns}) if several else None
+        )
         """Of a pattern, such as outputs/*.jsonl: a system for each file."""
         self._ids = Index(Texts.of([]))
         """Of the whole data set."""
@@ -73,7 +78,7 @@ class Predictions(System):
 
     def fields(self) -> Fields:
         """Which columns are read."""
-        return Fields(self.columns)
+        return Fields(self.columns, numbered=self._numbered)
 
     def key(self) -> str:
         content = files.file_digest(files.existing(self.path, "a file of outputs"))
@@ -96,10 +101,17 @@ class Predictions(System):
         return kept
 
     def _by_id(self, ids: Texts) -> Kept[Outputs]:
+        self._numbered = False
         try:
             kept, order = self._read(ids)
         except (Odd, HarnessError):
-            self._explain(ids)
+            if not _are_numbers(ids):
+                self._explain(ids)
+            self._numbered = True  # the data may have no ids: where the file has none either, they are alike
+            try:
+                kept, order = self._read(ids)
+            except (Odd, HarnessError):
+                self._explain(ids)
         if order is None:
             return kept
         self._beside = {name: numbers[order] for name, numbers in self._beside.items()}
@@ -300,6 +312,11 @@ def same(texts: Texts, others: Texts) -> bool:
     return np.array_equal(starts - starts[0], other_starts - other_starts[0]) and np.array_equal(
         data[starts[0] : starts[-1]], other_data[other_starts[0] : other_starts[-1]]
     )
+
+
+def _are_numbers(ids: Texts) -> bool:
+    """Whether ids are the numbers of rows."""
+    return bool(len(ids)) and ids[-1] == str(len(ids)) and all(id_ == str(i) for i, id_ in enumerate(ids, start=1))
 
 
 def _values(numbers: Array) -> list[Any]:

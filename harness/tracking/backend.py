@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import logging
 import os
+import signal
 import socket
 import sqlite3
 import tempfile
@@ -103,9 +104,12 @@ def _scheme(uri: str) -> str:
 
 
 def quiet() -> None:
-    """Importing mlflow sets its loggers to INFO; called after that."""
+    """Importing mlflow sets its loggers to INFO, and imports polars where it is installed, which puts a handler before
+    Python's under which Ctrl-C no longer breaks off what is waited for; called after that."""
     for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    if hasattr(signal, "siginterrupt"):  # not on Windows
+        signal.siginterrupt(signal.SIGINT, True)
 
 
 def reachable(uri: str) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from harness.tracking import known
+
 PARENT = "mlflow.parentRunId"
 MAX_NAME = 250
 TRIES, PAUSE = 3, 0.2
@@ -25,12 +27,20 @@ def matching(client: Any, experiment: str, tags: Mapping[str, str]) -> list[Any]
     return sorted(runs, key=lambda run: (run.info.start_time or 0, run.info.run_id))
 
 
+def alone(client: Any, experiment: str, tags: Mapping[str, str], run_id: str) -> bool:
+    """Whether a run is the one with these tags."""
+    ids = known.run_ids(client.tracking_uri, experiment, tags)
+    return (ids or [run.info.run_id for run in matching(client, experiment, tags)]) == [run_id]
+
+
 def only(client: Any, experiment: str, tags: Mapping[str, str], name: str, start: int) -> tuple[Any, bool]:
     """(the run with these tags, whether it was made now)."""
-    runs = matching(client, experiment, tags)
+    runs = [] if known.run_ids(client.tracking_uri, experiment, tags) == [] else matching(client, experiment, tags)
     made = None
     if not runs:
         made = client.create_run(experiment, start_time=start, tags=dict(tags), run_name=name[:MAX_NAME])
+        if known.run_ids(client.tracking_uri, experiment, tags) == [made.info.run_id]:
+            return made, True
         runs = matching(client, experiment, tags) or [made]
     kept, *doubles = runs
     for double in doubles:

@@ -2,7 +2,9 @@
 
 The path is
 - the name or id of an evaluation data set (`mlflow.genai.datasets`), whose records have `inputs`, `expectations` and
-  `tags`: `dataset.columns.source=inputs.question dataset.columns.references=expectations.expected_response`;
+  `tags`: `dataset.columns.source=inputs.question dataset.columns.references=expectations.expected_response`; one that
+  `harness.log_dataset` wrote needs no columns. Its digest, which changes with every change, is the version that the
+  run's config and key are pinned to (`dataset.version`);
 - an artifact, `runs:/RUN_ID/eval.json`: a table of `mlflow.log_table`, or any file that dataset=file reads;
 - a run, `runs:/RUN_ID`: the data set that was logged as its input (`mlflow.log_input`), read again from its source;
   `dataset.input=NAME` says which where there are several.
@@ -12,6 +14,7 @@ It stands here and not with the other data sets because this is the only room th
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -21,11 +24,14 @@ from typing import Any
 from harness.inputs import files
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import parts_of
+from harness.inputs.project import runs_folder
 from harness.inputs.rows import Columns, Reader
+from harness.tracking import evaluation_datasets
 from harness.tracking.backend import default_uri, quiet, reachable
 from harness.types import Dataset, Example, Examples, HarnessError
 
-PAGE = 1000
+TARGET = "harness.tracking.datasets.MlflowDataset"
+log = logging.getLogger(__name__)
 RUN = re.compile(r"runs:/([^/]+)/?")
 
 
@@ -37,10 +43,14 @@ class MlflowDataset(Dataset):
         input: str | None = None,
         columns: Mapping[str, Any] | None = None,
         cluster: str | None = None,
+        version: str | None = None,
     ) -> None:
+        """`version`: the digest that an evaluation data set must have."""
         Columns(columns)  # what is wrong with them is said at once
         self.path, self.input, self.columns, self.cluster = path, input, columns, cluster
-        self.uri = uri or default_uri(Path("runs"))
+        self.uri, self.version = uri or default_uri(runs_folder()), version
+        if version is not None and ":/" in path:
+            raise HarnessError(f"dataset.version={version} of {path}; expected it of an evaluation data set only")
         run = RUN.fullmatch(path)
         self.name = input or (run[1] if run else Path(path).stem if ":/" in path else path)
         self._about: dict[str, str] = {}
@@ -133,33 +143,57 @@ class MlflowDataset(Dataset):
         from mlflow.tracking._tracking_service.utils import _get_store
 
         quiet()
-        client = MlflowClient(self.uri)
-        if re.fullmatch(r"d-[0-9a-f]{32}", self.path):
-            dataset = client.get_dataset(self.path)
-        else:
-            quoted = self.path.replace("'", "''")
-            matches = list(client.search_datasets(filter_string=f"name = '{quoted}'", max_results=2))
-            if len(matches) != 1:
-                count = "no evaluation data set has" if not matches else "several evaluation data sets have"
-                raise self._unreadable(f"{count} this name" + ("; give the id, d-…" if matches else ""))
-            (dataset,) = matches
+        dataset = self._dataset(MlflowClient(self.uri))
+        if self.version not in (None, dataset.digest):
+            raise HarnessError(
+                f"the data set {dataset.name!r} in MLflow has the version {dataset.digest} now; expected "
+                f"{self.version} (dataset.version): it was changed since"
+            )
         self._about = {"dataset_id": dataset.dataset_id, "digest": str(dataset.digest)}
         self.name = dataset.name
-        return _paged(_get_store(self.uri), dataset.dataset_id, dataset.name)
+        return _rows_of(_get_store(self.uri), dataset)
+
+    def _dataset(self, client: Any) -> Any:
+        """The evaluation data set of the name or id."""
+        if re.fullmatch(r"d-[0-9a-f]{32}", self.path):
+            return client.get_dataset(self.path)
+        matches = evaluation_datasets.named(client, self.path)
+        if len(matches) != 1:
+            count = "no evaluation data set has" if not matches else "several evaluation data sets have"
+            raise self._unreadable(f"{count} this name" + ("; give the id, d-…" if matches else ""))
+        return matches[0]
+
+    def now(self) -> str | None:
+        """The version that an evaluation data set has at this moment; None of anything else, or where that cannot be
+        known: what is wrong is said when it is read."""
+        if ":/" in self.path:
+            return None
+        try:
+            self._check_store()
+            from mlflow import MlflowClient
+
+            quiet()
+            return str(self._dataset(MlflowClient(self.uri)).digest)
+        except Exception as error:
+            log.debug("%s gives no version of %s: %s", self.uri, self.path, error)
+            return None
 
 
-def _paged(store: Any, dataset_id: str, name: str) -> Iterator[files.Row]:
-    """From the store itself: the public `records` holds all of them and reads the process-wide tracking URI."""
-    token, number = None, 0
-    while True:
-        records, token = store._load_dataset_records(dataset_id, max_results=PAGE, page_token=token)
-        for record in records:
-            number += 1
-            fields = {name: getattr(record, name) for name in ("inputs", "expectations", "outputs", "tags")}
-            row = {"id": record.dataset_record_id, **{k: v for k, v in fields.items() if v}}
-            yield f"{name} record {number} ({record.dataset_record_id})", row
-        if not token:
-            return
+def pinned(dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a data set; of an evaluation data set in MLflow with the version that it has."""
+    if dataset.get("_target_") != TARGET or dataset.get("version") or not isinstance(dataset.get("path"), str):
+        return dict(dataset)
+    return {**dataset, "version": MlflowDataset(dataset["path"], dataset.get("uri")).now()}
+
+
+def _rows_of(store: Any, dataset: Any) -> Iterator[files.Row]:
+    """The records of an evaluation data set; of one that harness.log_dataset wrote the rows that it was made of."""
+    own = evaluation_datasets.KEY in dataset.tags
+    for number, record in enumerate(evaluation_datasets.paged(store, dataset.dataset_id), start=1):
+        fields = {name: getattr(record, name) for name in ("inputs", "expectations", "outputs", "tags")}
+        row = {"id": record.dataset_record_id, **{k: v for k, v in fields.items() if v}}
+        place = f"{dataset.name} record {number} ({record.dataset_record_id})"
+        yield place, evaluation_datasets.row_of(record) if own and "id" in (record.tags or {}) else row
 
 
 def _table(path: Path) -> Iterator[files.Row]:

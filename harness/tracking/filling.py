@@ -47,6 +47,8 @@ class Task:
     """Hash of the result's files."""
     until: float
     wanted: Wanted
+    under: str | None = None
+    """A run that surrounds it."""
 
     @property
     def folder(self) -> Path:

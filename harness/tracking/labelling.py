@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.inputs.nested import nodes
 from harness.tracking.content import MAX_TAG, MAX_VALUE, cut, named
+from harness.tracking.registry_prompts import linked, reference_of
 from harness.types import RunResult
 from harness.types.settings import deciding
 
@@ -58,7 +59,8 @@ def params_of(run: RunResult) -> list[Any]:
     typed = [name for name in run.manifest.get("overrides", ()) if name.partition(".")[0] not in INCIDENTAL]
     params = {"system": run.system, "dataset": run.dataset, "metrics": ", ".join(run.manifest["metrics"])}
     for name in (*TELLING, *typed, *varied(run)):
-        value = known.get(name)
+        value = reference_of(config) if name == "system.prompt" else None
+        value = value or known.get(name)
         if name not in params and value is not None and not isinstance(value, Mapping):
             params[name] = str(value)
     return [Param(name, cut(value, MAX_VALUE, "whole in config.yaml")) for name, value in named(params.items())]
@@ -80,6 +82,7 @@ def tags_of(run: RunResult, more: Mapping[str, str]) -> list[Any]:
         "mlflow.source.type": "LOCAL",
         "mlflow.runType": "evaluation",  # its page then shows what is below parents
         **{f"varied.{name}": value for name, value in varied(run).items()},
+        **linked(manifest["config"]),
     }
     if manifest.get("git"):
         tags["mlflow.source.git.commit"] = manifest["git"]["commit"]

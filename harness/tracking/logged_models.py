@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from harness.tracking import known
 from harness.tracking.content import MAX_VALUE, cut
 from harness.types import RunResult
 
@@ -41,10 +42,13 @@ def model_of(client: Any, experiment: str, run: RunResult) -> str | None:
     key = about.get("model_key")
     if not key or not re.fullmatch(r"[\w-]{1,128}", key):
         return None
-    models = _known(client, [experiment], key) or _known(client, _experiments(client), key)
-    if models:
-        return str(models[0].model_id)
+    if known.model_ids(client.tracking_uri, KEY, key) != []:
+        models = _known(client, [experiment], key) or _known(client, _experiments(client), key)
+        if models:
+            return str(models[0].model_id)
     made = _made(client, experiment, run, key)
+    if known.model_ids(client.tracking_uri, KEY, key) == [made.model_id]:
+        return str(made.model_id)
     first, *_ = _known(client, [experiment], key) or [made]
     if first.model_id != made.model_id:  # another process was quicker
         with suppress(MlflowException):

@@ -12,14 +12,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest, file_digest
-from harness.tracking import backend, claim, content, curve_parent, known, labelling, opening_view, parents, seed_parent
+from harness.inputs.project import runs_folder
+from harness.tracking import (
+    backend,
+    claim,
+    content,
+    curve_parent,
+    known,
+    labelling,
+    opening_view,
+    parents,
+    seed_parent,
+    surrounding,
+)
 from harness.tracking.backend import default_uri, reachable
 from harness.tracking.filling import ARTIFACTS, Filling, Task, Wanted
+from harness.tracking.known import Nested
 from harness.tracking.parents import Parent
+from harness.tracking.surrounding import DEFAULT
 from harness.tracking.traces import MAX_TRACES
 from harness.tracking.traces import TAG as TRACES
 from harness.types import HarnessError, Outcome, RunRecord, RunResult, Tracked
@@ -31,20 +44,23 @@ SECONDS, BYTES_A_SECOND, TRACES_A_SECOND, ATTEMPTS = 60, 2**20, 10, 4
 class MlflowTracker:
     def __init__(
         self,
-        experiment: str = "harness",
+        experiment: str | None = None,
         uri: str | None = None,
         subscores: bool = False,
         parents: bool = True,
         traces: int = 0,
+        under: str | None = None,
     ) -> None:
+        """`under`: the id of a run that those logged here, or their parents, are nested under."""
+        experiment = DEFAULT if experiment is None else experiment
         if not experiment.strip():
             raise HarnessError("tracking.experiment is empty; expected a name")
         if not 0 <= traces <= MAX_TRACES:
             raise HarnessError(f"tracking.traces={traces}; expected 0 to {MAX_TRACES:,}: a trace an example")
-        self.runs = Path("runs")
+        self.runs = runs_folder()
         self.experiment = experiment
         self.uri = uri or default_uri(self.runs)
-        self.wanted, self.parents = Wanted(subscores, traces), parents
+        self.wanted, self.parents, self.under = Wanted(subscores, traces), parents, under
         self.anonymous = False
         """Whether no credentials go there: the store of a run folder that was trusted."""
         backend.check_uri(self.uri)
@@ -61,7 +77,9 @@ class MlflowTracker:
         group = None if group is None else parents.plain(group)
         earlier = run.manifest["mlflow"]
         whole = {**where, **({TRACES: str(self.wanted.traces)} if self.wanted.traces else {})}
-        if earlier is not None and known.logged(self.uri, self.experiment, earlier["run_id"], whole, group):
+        if earlier is not None and known.logged(
+            self.uri, self.experiment, earlier["run_id"], whole, Nested(group, self.under)
+        ):
             return Tracked(earlier["run_id"], self.uri, earlier.get("where", earlier["run_id"]), "already there")
         reachable(self.uri)
         sizes = [(run.path / name).stat().st_size for name in ARTIFACTS if (run.path / name).exists()]
@@ -70,7 +88,7 @@ class MlflowTracker:
             until = time.monotonic() + SECONDS + sum(sizes) / BYTES_A_SECOND + self.wanted.traces / TRACES_A_SECOND
             client = backend.opened(self.uri)
             experiment = backend.experiment(client, self.uri, self.experiment, self.runs / "mlartifacts")
-            task = Task(run, where, result, until, self.wanted)
+            task = Task(run, where, result, until, self.wanted, surrounding.there(client, self.uri, self.under))
             run_id, how = self._settled(client, experiment.experiment_id, task, group)
             view = opening_view.widened(experiment.tags, opening_view.columns_of(run))
             if view is not None:
@@ -103,22 +121,21 @@ class MlflowTracker:
         run = task.run
         start = content.milliseconds(run.manifest["started"])
         above = parents.parent_of(run, group)
-        parent = above.claimed(client, experiment, start)[-1] if above else None
+        parent = above.claimed(client, experiment, start, task.under)[-1] if above else task.under
         tags = {**task.where, **parents.below(parent)}
         entry, made = claim.only(client, experiment, tags, labelling.name_of(run), start)
         run_id = str(entry.info.run_id)
-        if parent is not None and curve_parent.series_of(run):
+        if above is not None and parent is not None and curve_parent.series_of(run):
             curve_parent.log_point(client, parent, run, self.wanted.subscores)
-        elif parent is not None and (seed := seed_parent.seed_of(run)):
+        elif above is not None and parent is not None and (seed := seed_parent.seed_of(run)):
             seed_parent.log_seed(client, parent, run, seed[2])
         added = Filling(client, self.uri, entry, task).fill()
         outcome = "logged" if made else "completed" if added else "already there"
-        now = above.claimed(client, experiment, start)[-1] if above else None
+        now = above.claimed(client, experiment, start, task.under)[-1] if above else task.under
         if now is not None and now != parent:
             client.set_tag(run_id, claim.PARENT, now)
             return run_id, outcome, False
-        settled = [match.info.run_id for match in claim.matching(client, experiment, tags)] == [run_id]
-        return run_id, outcome, settled
+        return run_id, outcome, claim.alone(client, experiment, tags, run_id)
 
     def log_outcome(self, runs: Sequence[RunRecord], parent: Parent, make: Callable[[], Outcome]) -> bool:
         """Puts on the page of the parent of stored runs what came out of them, where it is not there; whether it was
@@ -133,7 +150,8 @@ class MlflowTracker:
             with backend.bounded(max(map(len, outcome.files.values()))), backend.alone(self.uri):
                 client = backend.opened(self.uri)
                 experiment = backend.experiment(client, self.uri, self.experiment, self.runs / "mlartifacts")
-                run_id = parent.claimed(client, experiment.experiment_id, start)[-1]
+                under = surrounding.there(client, self.uri, self.under)
+                run_id = parent.claimed(client, experiment.experiment_id, start, under)[-1]
                 if client.get_run(run_id).data.tags.get(parents.OUTCOME) == of:
                     return False
                 parents.log_outcome(client, run_id, outcome, of)

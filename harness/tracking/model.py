@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs import files, functions
+from harness.inputs.project import runs_folder
 from harness.inputs.prompts import Prompt
 from harness.tracking.backend import default_uri, quiet
 from harness.types import Example, HarnessError, Output, System, check_least
@@ -47,7 +48,7 @@ class MlflowModel(System):
                 f"system.model={model}; expected models:/NAME/3, models:/NAME@ALIAS or runs:/RUN_ID/NAME"
             )
         check_least("system.batch_size", batch_size)
-        self.model, self.uri = model, uri or default_uri(Path("runs"))
+        self.model, self.uri = model, uri or default_uri(runs_folder())
         self.name = name or model.partition(":/")[2].strip("/").replace("/", "-")
         self.prompt = Prompt(prompt)
         self.input, self.output, self.params, self.batch_size = input, output, dict(params or {}), batch_size

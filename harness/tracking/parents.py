@@ -34,9 +34,11 @@ class Parent:
         """Whether those below it are seeds of one system."""
         return any(name == seed_parent.TAG for name, _ in self.tags)
 
-    def claimed(self, client: Any, experiment: str, start: int) -> list[str]:
-        """The ids of its parents and its own, made where they are not there, outermost first."""
-        over = self.above.claimed(client, experiment, start) if self.above else []
+    def claimed(self, client: Any, experiment: str, start: int, under: str | None) -> list[str]:
+        """The ids of its parents and its own, made where they are not there, outermost first; `under`: the run that
+        surrounds them all."""
+        outer = [] if under is None else [under]
+        over = self.above.claimed(client, experiment, start, under) if self.above else outer
         tags = {**dict(self.tags), **below(over[-1] if over else None)}
         entry, made = claim.only(client, experiment, tags, self.name, start)
         if made or entry.info.status != "FINISHED":

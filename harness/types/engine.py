@@ -44,6 +44,16 @@ class Engine(Protocol):
     in_process: bool
     """True where replicas are of this process. Then what may be called from one thread only is left to the caller."""
 
+    @property
+    def near(self) -> bool:
+        """Whether all replicas are on this machine, once they were begun: what is in its memory need not be read again
+        by each of them."""
+        ...
+
+    def begin(self, make: Recipe) -> None:
+        """Replicas of this recipe will be wanted: they may be made while the caller still prepares their work."""
+        ...
+
     def map(self, make: Recipe, items: Iterable[Any], note: Note) -> Iterator[tuple[int, Any]]:
         """(number of the item, its result), as they become ready. An item is computed whole by one replica. What a lost
         replica held is given to another; an error of the work itself is raised. Items are taken when they are needed,

@@ -33,6 +33,7 @@ class Difference:
     what: str
     stored: Any
     here: Any
+    """Both None where `what` says it all."""
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.types.curves import Curve
+from harness.types.errors import HarnessError
 from harness.types.lists import Lists, Rows
-from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name
+from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name, titled
 from harness.types.seams import Metric
 from harness.types.shown import Shape, Shown, comparisons_of, counted, runs_of, scores_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+class Keep(Protocol):
+    """Saves and logs a result."""
+
+    def save(self, folder: str | Path | None) -> RunResult: ...
+    def log(self, uri: str | None, experiment: str | None) -> RunResult: ...
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,34 @@ class Comparison:
     is smaller than the margin; None where no example differs or there are too few."""
     stage: str | None = None
     """`retrieval`, `faithfulness` or `answer`: which part of a system that retrieves and answers the score is of."""
+    title: str = ""
+    """The score as papers print it."""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", titled(self.score))
+
+    def turned(self) -> Comparison:
+        """The same seen from the baseline: what a table shows of the two, not what was tested against a margin."""
+
+        def less(value: float | None) -> float | None:
+            return None if value is None else -value
+
+        verdict = {"better": "worse", "worse": "better", "not worse": "not distinguishable"}
+        return replace(
+            self,
+            baseline=self.system,
+            system=self.baseline,
+            baseline_estimate=self.system_estimate,
+            system_estimate=self.baseline_estimate,
+            difference=less(self.difference),
+            low=less(self.high),
+            high=less(self.low),
+            effect_size=less(self.effect_size),
+            won=self.lost,
+            lost=self.won,
+            verdict=verdict.get(self.verdict, self.verdict),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +273,26 @@ class RunResult(Shown):
     untested: dict[str, str] = field(default_factory=dict)
     """Metrics of a stored run whose rows only code can score that its folder names and the caller does not trust: they
     have no statistics here; what would run."""
+    keep: Keep | None = field(default=None, repr=False, compare=False)
+    """What saves and logs it."""
 
     def shapes(self) -> Iterable[Shape]:
         yield scores_of(self)
+
+    def save(self, folder: str | Path | None = None) -> RunResult:
+        """Writes what `harness.evaluate` made to a run folder, which every command understands, and returns the stored
+        run; by default to `runs/harness/NAME-KEY`, where commands find it by its name."""
+        return self._kept().save(folder)
+
+    def log(self, uri: str | None = None, experiment: str | None = None) -> RunResult:
+        """Logs it to MLflow: to `uri`, by default MLFLOW_TRACKING_URI or the SQLite file below runs/. What
+        `harness.evaluate` made is saved below runs/ first. Returns the stored run; its manifest says where it is."""
+        return self._kept().log(uri, experiment)
+
+    def _kept(self) -> Keep:
+        if self.keep is None:
+            raise HarnessError(f"{self.name} is part of a run or made of several; expected a whole run to save or log")
+        return self.keep
 
     @cached_property
     def table(self) -> pa.Table:
@@ -263,7 +316,7 @@ class RunResult(Shown):
         import pyarrow as pa
 
         table = pa.Table.from_pandas(examples, preserve_index=False)
-        return replace(self, load=lambda: table)
+        return replace(self, load=lambda: table, keep=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -382,6 +435,8 @@ class Study(Shown):
     leaders: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """By data set and score the names of the best run, first, and of all that no test tells apart from it; empty where
     fewer than two runs were compared."""
+    letters: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    """By data set and score the letters of each of three runs or more: two that share one cannot be told apart."""
     average_leaders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By score the same of systems, from the averages over data sets."""
     curves: Sequence[Curve] = ()

@@ -30,6 +30,7 @@ from harness.types.texts import TextLists
 
 UNDECIDING = (
     "name",
+    "spec",
     "columns",
     "score_names",
     "counted",
@@ -100,6 +101,8 @@ class System(ABC):
     other runs unless the user asks for it."""
     price: Mapping[str, float] | None = None
     """Of a million tokens, `input` and `output`, in any currency: what a run costs is said where it is given."""
+    most_tokens: int | None = None
+    """Of an output, where the system has a limit; for dry runs."""
     batch_size: int = 64
     """How many examples go together, unless `plan` knows better."""
     folder: Path | None = None
@@ -118,6 +121,11 @@ class System(ABC):
 
     def align(self, ids: Sequence[str]) -> None:  # noqa: B027  (only systems that read stored outputs care)
         """Told the ids of the whole data set, before any limit, so that a file of other data can be refused."""
+
+    def taken(self, examples: Examples, dataset: str) -> Examples:
+        """What is left of the data where outputs stand beside it: the system keeps its columns, which are no part of
+        the data or of its key. Called for each block of the whole data set of that name, in order, before `align`."""
+        return examples
 
     def expand(self, examples: Sequence[Example]) -> Sequence[Example]:
         """The rows of a run: each example `repeats` times, one after the other. Called once with all examples, before
@@ -152,6 +160,9 @@ class System(ABC):
     def estimate(self, examples: Sequence[Example]) -> Mapping[str, int] | None:
         """`input_tokens` and, where that can be known, `output_tokens` that these examples would take; for dry runs."""
         return None
+
+    def load(self) -> None:  # noqa: B027  (only systems that load much care)
+        """Loads what it answers with, where somebody knows before the first batch that it will be asked."""
 
     @abstractmethod
     def generate(self, batch: Sequence[Example]) -> Sequence[Output]:
@@ -225,6 +236,8 @@ class Metric(ABC):
     name: str
     version: int = 1
     """Raised when the meaning of the rows changes."""
+    spec: Mapping[str, Any] | None = None
+    """`_target_` and options where a config, or Python code by a name, made it."""
     plain: ClassVar[tuple[str, ...]] = ()
     """Options that name no code, no file and no model. A run folder may come from anyone: of the options in it only
     these are followed, unless the caller names the others too."""

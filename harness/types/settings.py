@@ -44,11 +44,12 @@ class StopConfig:
 @dataclass
 class TrackingConfig:
     _target_: str = "harness.tracking.none.NoTracking"
-    experiment: str = "harness"
+    experiment: Optional[str] = None  # noqa: UP045
     uri: Optional[str] = None  # noqa: UP045
     subscores: Any = False
     parents: Any = True
     traces: int = 0
+    under: Optional[str] = None  # noqa: UP045
 
 
 @dataclass

@@ -6,6 +6,7 @@ with the metrics of its repository, and the reference packages that these call a
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import sacrebleu
 from rouge_score.rouge_scorer import RougeScorer
 
 import harness
+from tests.metrics import tiny
+from tests.metrics.test_bertscore import theirs
 
 PREDICTIONS = ["The cat, sat on a mat.", "it is raining &amp; cold", "dogs bark in 3.5 m - loudly", "snow fell all the night", "Agent 007"]  # fmt: skip
 REFERENCES = [
@@ -71,6 +74,53 @@ def test_as_the_reference_packages() -> None:
     rouge = harness.load("rouge").compute(predictions=PREDICTIONS, references=REFERENCES)
     for name, value in rouge.items():
         assert value == pytest.approx(sum(scores[name].fmeasure for scores in theirs) / len(theirs))
+
+
+QUESTIONS = [
+    {"id": "1", "answers": {"answer_start": [0, 3], "text": ["the Normans", "in France"]}},
+    {"id": "2", "answers": {"answer_start": [97], "text": ["1976"]}},
+    {"id": "3", "answers": {"answer_start": [1], "text": ["Denmark, Iceland and Norway"]}},
+]
+ANSWERS = [
+    {"id": "3", "prediction_text": "Iceland"},
+    {"id": "1", "prediction_text": "Normans in France"},
+    {"id": "2", "prediction_text": "1976"},
+]
+
+
+def test_squad_pairs_by_id() -> None:
+    answer = harness.load("squad").compute(predictions=ANSWERS, references=QUESTIONS)
+    assert answer == pytest.approx({"exact_match": 100 / 3, "f1": 100 * (0.8 + 1 + 0.4) / 3})  # by SQuAD's script
+    bounds = harness.load("squad").compute(predictions=ANSWERS, references=QUESTIONS, confidence=True)
+    assert list(bounds["confidence_interval"]) == ["exact_match", "f1"]
+    with pytest.raises(harness.HarnessError, match="'2' is not in both predictions and references"):
+        harness.load("squad").compute(predictions=[*ANSWERS[:2], {**ANSWERS[2], "id": "4"}], references=QUESTIONS)
+    with pytest.raises(harness.HarnessError, match="expected predictions {'id', 'prediction_text'}"):
+        harness.load("squad").compute(predictions=["1976"], references=QUESTIONS[:1])
+
+
+def test_bertscore_as_the_package_that_evaluate_calls(tmp_path: Path) -> None:
+    folder = str(tiny.make("bert", tmp_path / "bert"))
+    expected = theirs(folder, 2, PREDICTIONS, REFERENCES)
+    options = {"model_type": folder, "num_layers": 2, "device": "cpu", "batch_size": 2, "verbose": True}
+    answer = harness.load("bertscore").compute(
+        predictions=PREDICTIONS, references=REFERENCES, confidence=True, **options
+    )
+    assert list(answer) == ["precision", "recall", "f1", "hashcode", "confidence_interval"]
+    for values, key in zip(expected, ("precision", "recall", "f1"), strict=True):
+        assert answer[key] == pytest.approx(values, abs=1e-5)
+        low, high = answer["confidence_interval"][key]
+        assert low < sum(answer[key]) / len(PREDICTIONS) < high
+    assert "harness" in answer["hashcode"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({}, "neither lang nor model_type"), ({"model_type": "x", "rescale_with_baseline": True}, "without lang")],
+)
+def test_bertscore_needs_a_model(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(harness.HarnessError, match=message):
+        harness.load("bertscore").compute(predictions=PREDICTIONS, references=FIRST, **options)
 
 
 def test_batches_add_up_and_are_forgotten() -> None:

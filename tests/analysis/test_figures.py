@@ -95,7 +95,7 @@ def test_several_data_sets_have_figures_each() -> None:
     assert names == ["forest-wmt-22", "forest-wmt-22-2"]
     below = plot(runs, "matrix", scores=["bleu"], resamples=100).to_dict()["vconcat"]
     assert [panel["title"]["text"] for panel in below] == ["Pairwise verdicts on wmt 22", "Pairwise verdicts on wmt/22"]
-    assert below[0]["vconcat"][0]["title"]["text"] == "bleu"
+    assert below[0]["vconcat"][0]["title"]["text"] == "BLEU"
 
 
 def test_a_forest_shows_the_scores_and_who_leads(three: Study, drawn: dict[str, Figure]) -> None:
@@ -193,7 +193,7 @@ def test_a_curve_by_step_and_series() -> None:
     assert points[2]["low"] < own.low < own.high < points[2]["high"]  # the band holds at all steps at once
     assert {row["mark"] for row in points} == {"", "best", "earliest"}
     assert "95% bands that hold at all steps at once" in drawn_figures[0].caption
-    assert re.search(r"adam: bleu is best at step \d00 \(\d+\.\d\d\)", drawn_figures[0].caption)
+    assert re.search(r"adam: BLEU is best at step \d00 \(\d+\.\d\d\)", drawn_figures[0].caption)
     with pytest.raises(HarnessError, match="the figure curve cannot be drawn from only; expected two checkpoints"):
         plot([made("only", 0.5)], "curve")
 
@@ -231,7 +231,7 @@ def test_a_sweep_over_two_is_a_heat_map_and_over_three_parallel() -> None:
         sweep(beams=[1, 4], prompt=["plain", "chat"], top=[0.5, 0.9]), None, Wanted("sweep"), FAST
     )
     points = rows(lines, "place", "run")
-    assert {row["axis"] for row in points} == {"beams", "prompt", "top", "bleu", "ter"}
+    assert {row["axis"] for row in points} == {"beams", "prompt", "top", "BLEU", "TER"}
     assert len(points) == 8 * 4 * 2
     assert all(0 <= row["place"] <= 1 for row in points)
     assert "sweep-dev" in [figure.name for figure in figures(study(runs, options=FAST))]
@@ -246,7 +246,7 @@ def test_a_sweep_needs_what_differs(three: Study) -> None:
 
 def test_chosen_scores_and_their_names(three: Study) -> None:
     chart = plot(three.runs, "forest", scores=["bleu.bp"], resamples=100).to_dict()
-    assert json.dumps(chart).count('"bleu.bp"') and '"ter"' not in json.dumps(chart)
+    assert json.dumps(chart).count('"BLEU bp"') and '"TER"' not in json.dumps(chart)
     with pytest.raises(HarnessError, match=r"has the score 'blue' \(did you mean 'bleu'\?\); expected one of bleu, "):
         plot(three.runs, "forest", scores=["blue"])
     with pytest.raises(HarnessError, match="no figure 'tree'; expected one of forest, "):
@@ -300,7 +300,7 @@ def test_files_are_what_they_say_and_the_same_each_time(drawn: dict[str, Figure]
     figure = drawn["forest-dev"]
     png, pdf, svg, text = (rendered(figure, suffix, dark) for suffix in (".png", ".pdf", ".svg", ".json"))
     assert png.startswith(b"\x89PNG\r\n\x1a\n") and pdf.startswith(b"%PDF-") and b"/Font" in pdf
-    assert {"middle", "bleu"} <= set(ElementTree.fromstring(svg).itertext())
+    assert {"middle", "BLEU"} <= set(ElementTree.fromstring(svg).itertext())
     assert json.loads(text)["config"]["style"] == (DARK if dark else LIGHT)["style"]
     assert int.from_bytes(png[16:20], "big") > 1_000  # pixels across: fit for print
     assert (png, pdf, svg, text) == tuple(
@@ -322,13 +322,13 @@ def test_width_is_kept(three: Study) -> None:
 
 
 def test_responsive_panels_stand_alone(drawn: dict[str, Figure]) -> None:
-    legend, panels = responsive(drawn["forest-dev"].chart.to_dict())
-    assert legend is not None and [row["name"][:4] for row in legend["data"]["values"]] == ["best", "wors"]
+    legends, panels = responsive(drawn["forest-dev"].chart.to_dict())
+    assert [[row["name"][:4] for row in legend["data"]["values"]] for legend in legends] == [["best", "wors"]] * 2
     assert len(panels) == 2 and all(panel["width"] == "container" for panel in panels)
     for panel in panels:
         assert "datasets" not in panel and not [value for key, value in walk(panel) if key == "labels"]
         assert all("values" in value for key, value in walk(panel) if key == "data")
-    legend, panels = responsive(drawn["matrix-dev"].chart.to_dict())
+    _, panels = responsive(drawn["matrix-dev"].chart.to_dict())
     assert all(isinstance(panel["width"], dict) for panel in panels)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
 import zlib
 from pathlib import Path
@@ -15,9 +16,10 @@ from tests.run.test_runner import PREDICT, Cli
 
 
 def blocks(page: str) -> dict[str, bytes]:
-    parts = page.split('<script type="application/octet-stream" id="block-')[1:]
-    named = (part.split('">', 1) for part in parts)
-    return {name: zlib.decompress(base64.b64decode(rest.split("</script>")[0])) for name, rest in named}
+    parts = re.findall(r'<script type="application/([\w-]+)" id="block-([\w-]+)">(.*?)</script>', page, re.DOTALL)
+    return {
+        name: text.encode() if kind == "json" else zlib.decompress(base64.b64decode(text)) for kind, name, text in parts
+    }
 
 
 @pytest.fixture
@@ -43,6 +45,20 @@ def test_the_command_writes_the_page_and_says_where(runs: Cli) -> None:
     again = runs("report", "dev-good", "dev-bad", "--baseline", "dev-bad", "-o", "again.html", "--resamples", "100")
     assert again.code == 0
     assert Path("again.html").read_bytes() == Path("page.html").read_bytes()
+
+
+def test_cells_of_a_sweep_have_a_section_on_their_parameters(files: Path, cli: Cli) -> None:
+    swept = cli("run", *PREDICT, "system.path=good.jsonl,bad.jsonl", "--multirun", "postprocess.lowercase=true,false")
+    assert swept.code == 0, swept.err
+    folders = sorted(map(str, Path("runs/harness").iterdir()))
+    called = cli("report", *folders, "-o", "page.html", "--resamples", "100")
+    assert called.code == 0, called.err
+    section = Path("page.html").read_text().partition('<section id="sweep"')[2].partition('<section id="examples"')[0]
+    assert "bleu by parameter, n = 4 examples" in section
+    for text in ("path", "good.jsonl", "bad.jsonl", "lowercase", "Best: ", "corrected for the choice among 4"):
+        assert text in section, text
+    alone = cli("report", folders[0], "-o", "alone.html", "--resamples", "100")
+    assert alone.code == 0 and 'id="sweep"' not in Path("alone.html").read_text()
 
 
 def test_the_commands_on_the_page_make_it_again(runs: Cli) -> None:

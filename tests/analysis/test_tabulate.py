@@ -38,7 +38,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 def test_rows_in_the_order_given_marks_by_the_tests(two: list[RunResult]) -> None:
     text = harness.table(two, baseline=two[0], resamples=500)
     lines = text.splitlines()
-    assert lines[0].split("|")[1:3] == [" System ", f" {'BLEU':>25} "]
+    assert lines[0].split("|")[1:3] == [" System ", f" {'BLEU':>16} "]
     assert [line.split()[1] for line in lines[2:4]] == ["worse", "good"]
     compared = {row.score: row.verdict for row in harness.compare(two, baseline=two[0], resamples=500)}
     assert set(compared.values()) == {"better"}
@@ -46,6 +46,18 @@ def test_rows_in_the_order_given_marks_by_the_tests(two: list[RunResult]) -> Non
     assert text == harness.table(two, baseline=two[0], resamples=500)
     swapped = harness.table(two[::-1], baseline=two[0], resamples=500).splitlines()
     assert [line.split()[1] for line in swapped[2:4]] == ["good", "worse"]
+
+
+def test_digits_by_the_intervals_or_by_the_metric(two: list[RunResult]) -> None:
+    score = two[1].scores["rouge1"]
+    assert score.low is not None and score.high is not None and 0.01 < (score.high - score.low) / 2 < 0.1
+    cells = [
+        harness.table(two[1:], scores=["rouge1"], digits=digits).splitlines()[2].split()[3]
+        for digits in ("auto", "metric", 1)
+    ]
+    assert cells == [f"{score.estimate:.{digits}f}" for digits in (3, 4, 1)]
+    with pytest.raises(HarnessError, match="digits=metrics; expected one of auto, metric"):
+        harness.table(two, digits="metrics")
 
 
 def test_as_csv_with_all_digits(two: list[RunResult]) -> None:

@@ -140,11 +140,24 @@ def test_a_tampered_p_value_is_named(four: Path, cli: Cli) -> None:
     )
 
 
+@pytest.mark.parametrize("suffix", ["md", "tex", "csv"])
+def test_a_tampered_table_is_named(suffix: str, four: Path, cli: Cli) -> None:
+    table = zipfile.ZipFile(four).read(f"tables/scores.{suffix}").decode()
+    digits = 2 if suffix != "csv" else 8
+    right = re.findall(rf"\d+\.\d{{{digits}}}\d*", table)[0]
+    other = repacked(four, {f"tables/scores.{suffix}": table.replace(right, f"9{right}", 1).encode()})
+    called = cli("reproduce", str(other), "--no-progress")
+    assert called.code == 1
+    assert re.search(
+        rf"^tables/scores.{suffix}:\d+:\d+: 9{right}, where the run has {right} ", called.out, re.MULTILINE
+    )
+
+
 def test_a_file_that_was_not_packed_so_is_named(four: Path, cli: Cli) -> None:
-    other = repacked(four, {"tables/scores.md": b"| bleu | 99.9 |\n"}, summed=False)
+    other = repacked(four, {"DATA.md": b"Public domain.\n"}, summed=False)
     called = cli("reproduce", str(other), "--json")
     assert called.code == 1
-    assert [each["place"] for each in json.loads(called.out)["beside"]] == ["tables/scores.md"]
+    assert [each["place"] for each in json.loads(called.out)["beside"]] == ["DATA.md"]
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -16,7 +16,7 @@ import pytest
 from hydra.core.plugins import Plugins
 
 from harness.cli.hydra.marks import SLOWEST, Ended, Marks
-from tests.conftest import Called
+from tests.conftest import Called, needs_plugin, no_workers
 
 Cli = Callable[..., Called]
 ROOT = Path(__file__).parents[2]
@@ -39,6 +39,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """submitit waits long for the results of a job that is gone."""
     submitit = pytest.importorskip("submitit")
     monkeypatch.setattr(submitit.core.core.Job, "_results_timeout_s", 0.5)
+    no_workers()
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_two_cells_are_the_same_in_other_processes(launcher: str, files: Path, c
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "ray"])
 def test_twelve_cells_are_the_same_in_other_processes(launcher: str, files: Path, cli: Cli) -> None:
-    pytest.importorskip(f"hydra_plugins.hydra_{launcher.removesuffix('_local')}_launcher")
+    needs_plugin(f"hydra_{launcher.removesuffix('_local')}_launcher")
     same_under(launcher, cli, "system=lead,lexrank", "system.sentences=1,2,3", "postprocess.lowercase=true,false")
 
 
@@ -127,6 +128,17 @@ def test_a_killed_process(launcher: str, files: Path, cli: Cli) -> None:
     assert [failure["cell"] for failure in answer["failures"]] == [2, 3]
     assert all("its process was lost" in failure["error"] for failure in answer["failures"])
     assert {run["system"] for run in answer["runs"]} == {"copy"}
+
+
+def test_a_cell_that_leaves_no_word(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Marks.end
+    monkeypatch.setattr(
+        Marks, "end", lambda self, ended: None if ended.value is None and ended.seconds else end(self, ended)
+    )
+    called = cli(*CELLS)
+    assert called.code == 1
+    assert "cell 0 (path=good.jsonl) failed: its process was lost: it left no word of how it ended" in called.err
+    assert "2 of 2 cells failed" in called.err
 
 
 def test_an_error_that_nobody_expected(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +267,7 @@ def test_leftovers_are_removed_by_the_next_sweep(files: Path, cli: Cli) -> None:
 @pytest.mark.slow
 def test_hydras_own_optimiser(files: Path, cli: Cli) -> None:
     """It gets a number of each cell, and is told of those that failed."""
-    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    needs_plugin("hydra_optuna_sweeper")
     called = cli(
         *RUN, "--multirun", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.direction=maximize",
         "hydra.sweeper.storage=sqlite:///study.db", "hydra.sweeper.study_name=s", "objective=bleu", "system=lead",

@@ -85,6 +85,18 @@ def test_a_killed_study_goes_on_as_if_nothing_had_been(
     assert tried() == whole
 
 
+def test_a_trial_whose_process_ended_while_it_asked(toy: Path, cli: Cli) -> None:
+    options = (*TOY, "objective=bleu", "hydra.sweeper.trials=3")
+    assert cli(*options).code == 0
+    whole = tried()
+    Path("runs").rename("whole")
+    assert cli(*TOY, "objective=bleu", "hydra.sweeper.trials=2").code == 0
+    unasked = study()
+    unasked._storage.create_new_trial(unasked._study_id)
+    assert cli(*options).code == 0
+    assert tried() == whole
+
+
 def test_failed_trials_are_told_as_failed_and_tried_again(toy: Path, cli: Cli) -> None:
     options = (
         *SWEEP,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.store.records import records
-from tests.conftest import write_jsonl
+from tests.conftest import needs_plugin, no_workers, write_jsonl
 
 N = 160
 
@@ -95,6 +95,18 @@ def test_no_output_is_generated_twice(grid: Callable[..., Any]) -> None:
     asked = Path("asked.txt").read_text().splitlines()
     assert len(asked) == len(set(asked))
     assert sum(line.endswith(" 1") for line in asked) == N > sum(line.endswith(" 0") for line in asked)
+
+
+def test_cells_may_run_in_other_processes(grid: Callable[..., Any]) -> None:
+    needs_plugin("hydra_joblib_launcher")
+    no_workers()
+    called = raced(
+        grid, "metrics=[bleu]", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "system.path=good.jsonl,worst.jsonl"
+    )
+    assert called.code == 0, called.err
+    dropped = [run for run in records(Path("runs")) if run.manifest["raced"]["examples"] < N]
+    assert [run.config["system"]["path"] for run in dropped] == ["worst.jsonl"]
+    assert "Best: path=good.jsonl" in called.out and "The race saved" in called.out
 
 
 def test_a_cell_that_fails_is_left_out(grid: Callable[..., Any]) -> None:

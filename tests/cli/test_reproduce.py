@@ -230,6 +230,30 @@ def test_a_swapped_model_is_named(generated: Path, cli: Cli) -> None:
     assert calls() == before  # nothing was generated
 
 
+def test_outputs_of_a_neural_model_generated_again(files: Path, cli: Cli) -> None:
+    """Sampled, in batches: the recorded weights, prompt, parameters and seeds give the same texts."""
+    pytest.importorskip("torch")
+    from tests.systems.tiny import make
+
+    make("causal", files / "model")
+    called = cli(
+        "run", "dataset=file", "dataset.path=dev.jsonl", "system=huggingface", "system.model=model",
+        "system.prompt='w1 w2 {{ source }}'", "system.do_sample=true", "system.temperature=5.0", "system.repeats=2",
+        "system.max_new_tokens=6", "metrics=[bleu]", "tracking=none", "stats.resamples=50", "output_dir=first",
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    again = ("reproduce", "first", "--from", "system", "--trust", "--json")
+    same = cli(*again)
+    assert same.code == 0, same.out + same.err
+    (outputs,) = [run["outputs"] for run in json.loads(same.out)["runs"]]
+    assert outputs["identical"] == outputs["of"] == 2 * len(ROWS)
+    swapped = make("causal", files / "other", seed=1)
+    named = cli(*again, f"system.model={swapped.name}")
+    assert named.code == 1
+    (run,) = json.loads(named.out)["runs"]
+    assert any(each["what"].startswith("system.model") and "SHA-256" in each["what"] for each in run["differences"])
+
+
 def test_an_edited_data_file_is_named_by_its_example(generated: Path, cli: Cli) -> None:
     rows = [{**row, "source": "It pours."} if row["id"] == "b" else row for row in ROWS]
     write_jsonl(Path("dev.jsonl"), rows)

@@ -42,6 +42,12 @@ def _mine(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("mine", None)
 
 
+@pytest.fixture
+def _far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nodes were other machines."""
+    monkeypatch.setattr(Ray, "near", False)
+
+
 def files(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in FILES]
 
@@ -93,6 +99,7 @@ def as_parquet(path: Path, name: str, size: int = 10) -> str:
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.usefixtures("_far")
 @pytest.mark.parametrize(
     "way",
     [
@@ -129,6 +136,7 @@ def test_replicas_read_the_data_themselves(way: str, data: Path, cli: Cli, monke
     assert "sent to replicas" not in called.err
 
 
+@pytest.mark.usefixtures("_far")
 @pytest.mark.parametrize(
     ("way", "reason"),
     [
@@ -160,6 +168,7 @@ def test_what_goes_through_the_driver(
     assert called.err == f"harness: blocks of the data are sent to replicas from here: {reason}\n"
 
 
+@pytest.mark.usefixtures("_far")
 def test_a_node_that_does_not_have_the_data(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor has one of which the file was changed since it was read."""
     ran(cli, *STORED, "output_dir=one")
@@ -352,6 +361,29 @@ def test_more_gpus_than_there_are(data: Path, cli: Cli) -> None:
 def test_options(option: str, message: str, data: Path, cli: Cli) -> None:
     called = cli(*STORED, "engine=ray", option)
     assert (called.code, called.err) == (1, f"harness: {message}\n")
+
+
+def test_what_is_in_memory_is_not_read_again_on_this_machine(
+    data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cluster.on_this_machine()
+    monkeypatch.setattr("harness.run.answers.Located.block", None)
+    called = ran(cli, *STORED, "metrics=exact_match", "output_dir=one", "engine=ray", "engine.replicas=1")
+    assert called.err == ""
+    monkeypatch.setattr(cluster, "nodes", lambda: [cluster.Node("192.0.2.1", 2.0, 0.0)])
+    assert not cluster.on_this_machine()
+
+
+def test_a_replica_loads_before_it_is_given_work(data: Path) -> None:
+    recipe = Recipe("mine.Heavy", {}, str)
+    (data / "weights").touch()
+    with Ray(replicas=1) as engine:
+        engine.begin(recipe)
+        assert list(engine.map(recipe, ["a"], unheard)) == [(0, True)]
+        assert 0 < engine.about()["start"] < 60
+    (data / "weights").unlink()
+    with Ray(replicas=1) as engine:
+        assert list(engine.map(recipe, ["a"], unheard)) == [(0, False)]  # it is the work that says what is missing
 
 
 def test_nothing_is_started_for_nothing() -> None:

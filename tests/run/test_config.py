@@ -26,7 +26,7 @@ NEEDED = {  # what the user must give (`???`), by choice
     "rag": {"path": "dev.jsonl"},
     "beir": {"path": "scifact"},
     "trec": {"qrels": "qrels.txt", "path": "bm25.run"},
-    "column": {"column.field": "adequacy"},
+    "column": {"column.field": "adequacy", "field": "hyp"},
     "text": {"references": ["ref.txt"]},
     "wmt": {"testset": "wmt22", "langpair": "de-en"},
     "mlflow": {"path": "support_qa", "model": "models:/summarizer/3", "mlflow.scorer": "judges.py:polite"},

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,9 @@ def work(journal: Content, n: int = 6, cached: Any = None, retry: bool = False, 
 
         def put(self, outputs: Any, system: str) -> None: ...
 
-    return generation.work_of(MadeUp(batch=batch), keys, rows(n), journal, Cache(), retry)
+    return generation.work_of(
+        partial(generation.batches_of, MadeUp(batch=batch)), keys, rows(n), journal, Cache(), retry
+    )
 
 
 def test_the_plan_is_made_of_what_must_be_generated() -> None:

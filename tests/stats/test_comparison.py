@@ -194,7 +194,7 @@ def test_refusals() -> None:
         harness.compare([a])
     with pytest.raises(HarnessError, match="test=magic; expected one of bootstrap, randomization"):
         harness.compare([a, b], test="magic")
-    with pytest.raises(HarnessError, match="share 1 examples with given scores; expected at least 2 to compare"):
+    with pytest.raises(HarnessError, match="share 1 example with given scores; expected at least 2 to compare"):
         harness.compare([run([1.0], "a"), run([2.0], "b")])
     stemmed, plain = (
         harness.evaluate(["x"] * 3, [["x"]] * 3, [Rouge(stemmer=stem)], resamples=0, name=str(stem))

@@ -15,7 +15,7 @@ import pytest
 from harness.systems.decoding import Decoding, Sampler
 from harness.systems.huggingface import HuggingFace
 from harness.types import Example, HarnessError, Output
-from tests.conftest import example, write_jsonl
+from tests.conftest import ROWS, example, write_jsonl
 from tests.systems import tiny
 from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
@@ -81,6 +81,13 @@ def test_it_agrees_with_a_plain_loop(kind: str, options: dict[str, Any], folders
     assert len(set(generated)) > 1
 
 
+def test_a_padding_token_that_was_generated_ends_no_output(causal: Path) -> None:
+    made = system(causal, max_new_tokens=40).generate(BATCH)
+    generated = texts(made)
+    assert generated == plain(causal, [item.source or "" for item in BATCH], max_new_tokens=40, do_sample=False)
+    assert [len(text.split()) for text in generated] != [output.info["output_tokens"] for output in made]  # one did
+
+
 def test_other_generation_parameters_are_handed_on(causal: Path) -> None:
     options = {"bad_words_ids": [[i] for i in range(2, 40)]}
     generated = texts(system(causal, generation=options).generate(BATCH))
@@ -98,7 +105,8 @@ def test_a_models_own_sampling_does_not_make_greedy_decoding_sampled(causal: Pat
 
 
 def test_what_is_known_of_an_output(causal: Path, folders: dict[str, Path]) -> None:
-    made = system(causal, max_new_tokens=40).generate(BATCH)
+    words_only = {"bad_words_ids": [[0], [1], [3]]}  # not padding and the like, which is no word
+    made = system(causal, max_new_tokens=40, generation=words_only).generate(BATCH)
     for output, tokens in zip(made, (5, 1, 3), strict=True):
         info = dict(output.info)
         assert info.pop("seconds") > 0
@@ -495,3 +503,25 @@ def test_decoding_stands_alone() -> None:
     assert Decoding(max_new_tokens=3, stop=("b", "c")).cut("a c b") == ("a ", True)
     assert Decoding(max_new_tokens=3).cut("a c b") == ("a c b", False)
     assert Example("1", "x", ()).repeat == 0
+
+
+# ---------------------------------------------------------------- dry runs
+
+
+def test_a_dry_run_loads_no_model_and_respects_the_limit(
+    causal: Path, files: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    def refused(*args: Any, **options: Any) -> None:
+        raise AssertionError("a dry run loads nothing")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", refused)
+    model = [f"system.model={causal}", "system.device=cpu", "system.prompt='w1 {{ source }}'"]
+    words = ("run", "dataset=file", "dataset.path=dev.jsonl", "system=huggingface", *model, "--dry-run", "--json")
+    (long,) = json.loads(cli(*words).out)["runs"]
+    assert long["input_tokens"] == sum(1 + len(row["source"].split()) for row in ROWS)
+    (short,) = json.loads(cli(*words, "system.max_new_tokens=2").out)["runs"]
+    assert short["generate"] == len(ROWS)
+    assert short["output_tokens"] == 2 * len(ROWS) < long["output_tokens"]
+    assert short["input_tokens"] == long["input_tokens"]

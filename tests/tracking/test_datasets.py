@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.tracking import datasets
+from harness.tracking import evaluation_datasets
 from harness.tracking.datasets import MlflowDataset
 from harness.types import HarnessError
 from tests.conftest import ROWS, Called, write_jsonl
@@ -55,7 +55,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("by", ["name", "id"])
 def test_an_evaluation_data_set(store: dict[str, str], monkeypatch: pytest.MonkeyPatch, by: str) -> None:
-    monkeypatch.setattr(datasets, "PAGE", 3)
+    monkeypatch.setattr(evaluation_datasets, "PAGE", 3)
     path = "support_qa" if by == "name" else store["dataset"]
     dataset = MlflowDataset(path, store["uri"], columns=COLUMNS, cluster="tags.part")
     examples = sorted(dataset.examples(), key=lambda example: example.source or "")

@@ -100,6 +100,9 @@ def test_a_multirun_has_one_parent(files: Path, cli: Cli) -> None:
 
 def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
     """At the end of a multirun; and the same again from the run folders alone, once."""
+    rows = [json.loads(line) for line in (files / "dev.jsonl").read_text().splitlines()]
+    longer = [{**row, "source": f"{row['source']} Nobody knew why."} for row in rows]  # which makes cells differ
+    (files / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in longer))
     swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=lead", "system.sentences=1,2")
     called = cli(*swept, "metrics=[bleu]", "stats.resamples=50", "tracking.experiment=sweep")
     assert called.code == 0, called.err
@@ -113,7 +116,12 @@ def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
         assert parent.data.tags["varied.sentences"] == "1, 2"
         assert parent.data.metrics["best/bleu"] == max(scores.values())
         assert parent.data.metrics["best/bleu.corrected"] <= max(scores.values())
-        assert "the best of 2 is **" in parent.data.tags["mlflow.note.content"]
+        note = parent.data.tags["mlflow.note.content"]
+        best = max(harness.runs(), key=lambda run: run.scores["bleu"].estimate)
+        sentences = best.config["system"]["sentences"]
+        assert f"**bleu**: the best of 2 is **sentences={sentences}**, {scores[best.path]:.2f}; corrected for" in note
+        assert f"Best: sentences={sentences}, bleu " in note and "| sentences |" in note
+        assert "**dev: bleu by parameter, n = 4 examples**" in note
         artifacts = {item.path for item in store.list_artifacts(parent.info.run_id)}
         assert artifacts >= {"report.html", "forest-dev.png", "sweep-dev.png", "scores.csv", "scores.md"}
     before = (files / "again.db").read_bytes()
@@ -142,7 +150,7 @@ def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
 
 def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:
     arguments = (*LEXICAL, "system.path=good.jsonl")
-    done = command(*arguments, f"tracking.uri=http://user:secret@127.0.0.1:{free_port()}", cwd=files)
+    done = command(*arguments, f"tracking.uri=http://user:pa55word@127.0.0.1:{free_port()}", cwd=files)
     assert done.returncode == 0
     assert "the run was not logged to MLflow: no answer from http://127.0.0.1" in done.stderr
     assert "to log it later: harness sync runs/harness/dev-good-" in done.stderr
@@ -151,7 +159,7 @@ def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:
     assert json.loads((folder / "manifest.json").read_text())["mlflow"] is None
     assert harness.load_run(folder).scores["bleu"].estimate is not None
     for path in folder.iterdir():
-        assert b"secret" not in path.read_bytes(), path
+        assert b"pa55word" not in path.read_bytes(), path
     again = command(*arguments, cwd=files)  # the store is back
     assert again.returncode == 0
     assert json.loads((folder / "manifest.json").read_text())["mlflow"]["run_id"]

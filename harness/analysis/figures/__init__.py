@@ -13,7 +13,7 @@ from typing import Any
 from harness.analysis.figures.by_example import bucket_figures, difference_figures
 from harness.analysis.figures.by_parameter import front_figures, parameter_figures
 from harness.analysis.figures.by_score import effect_figures, forest_figures, matrix_figures
-from harness.analysis.figures.by_setting import curve_figures, has_curve, is_sweep, sweep_figures
+from harness.analysis.figures.by_setting import curve_figures, has_curve, is_clear, is_sweep, sweep_figures
 from harness.analysis.figures.view import View
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.study import study as made
@@ -75,7 +75,8 @@ def _sensible(view: View) -> list[str]:
     if has_curve(view):
         return ["curve", *effects, *(["matrix"] if count <= CHECKPOINTS else [])]
     pairs = [*effects, "matrix", "differences"] if count > 1 else []
-    return ["forest", *pairs, *(["sweep", "parameters", "front"] if is_sweep(view) else []), "buckets"]
+    swept = [*(["sweep"] if is_clear(view) else []), "parameters", "front"] if is_sweep(view) else []
+    return ["forest", *pairs, *swept, "buckets"]
 
 
 def _of_kind(kind: str, view: View, fields: Sequence[str], progress: Progress) -> Iterator[Figure]:

@@ -48,12 +48,12 @@ def difference_figures(view: View) -> Iterator[Figure]:
             spreads += [(run, score, at[-1], histogram(values, at, view.higher(score))) for run, values in gaps]
     if not spreads:
         return
-    few = short([view.study.labels.get(run.name, run.name) for run in (against, *others)], 16)
-    labels = {run.name: f"{label} − {few[0]}" for run, label in zip(others, few[1:], strict=True)}
+    few = short([view.study.labels.get(run.name, run.name) for run in others], 30)
+    labels = dict(zip([run.name for run in others], few, strict=True))
     panels = [
         bars.Panel(
             system=labels[run.name],
-            score=plain(score),
+            score=view.title(score),
             bars=[bars.Bar(b.low, b.high, b.outcome, b.share, b.below, b.count) for b in spread.bins],
             reach=float(reach),
             mean=spread.mean,
@@ -65,9 +65,9 @@ def difference_figures(view: View) -> Iterator[Figure]:
         for run, score, reach, spread in sorted(spreads, key=lambda item: others.index(item[0]))
     ]
     base = view.labels[against.name]
-    why = "" if view.group.baseline or len(runs) == 2 else f", the best by {plain(view.scores[0])}"
+    why = "" if view.group.baseline or len(runs) == 2 else f", the best by {view.title(view.scores[0])}"
     caption = (
-        f"Differences of single examples from {base}{why}: share of examples by difference, the line their mean "
+        f"Differences of single examples from {base}{why}: share of examples by difference, the triangle their mean "
         "(which is not the difference of the two scores where a score is not a mean over examples)."
         + (f" The {MOST_OTHERS} best of {len(runs) - 1} others are shown." if len(others) < len(runs) - 1 else "")
     )
@@ -127,7 +127,7 @@ def _bucket_figure(view: View, runs: Sequence[RunResult], buckets: _Buckets, ste
     own = buckets.field == OUTPUT_LENGTH
     counts = None if own else np.bincount(splits[0].codes, minlength=len(splits[0].labels)).tolist()
     panels = [
-        drawn.Panel(plain(score), shown, view.digits(score), view.higher(score))
+        drawn.Panel(view.title(score), shown, view.digits(score), view.higher(score))
         for score, shown in points.items()
         if shown
     ]

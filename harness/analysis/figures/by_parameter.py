@@ -10,7 +10,7 @@ from harness.analysis.figures.view import View
 from harness.analysis.sweeps import parameters
 from harness.analysis.swept import Asked, Measured, expenses_of, measured, points_of
 from harness.report.charts import forest, front
-from harness.report.charts.theme import plain, short
+from harness.report.charts.theme import short
 from harness.report.terminal.sweep_table import UNITS
 from harness.types import Figure, RunResult
 
@@ -50,8 +50,8 @@ def parameter_figures(view: View) -> Iterator[Figure]:
             forest.Row(label, mean.estimate, mean.low, mean.high, more=f"{mean.cells} cells")
             for label, mean in zip(short(labels, view.limit), seen.effects.means, strict=True)
         ]
-        panels.append(forest.Panel(plain(score), rows, view.digits(score), view.higher(score)))
-        sentences.append(_importance(plain(score), seen))
+        panels.append(forest.Panel(view.title(score), rows, view.digits(score), view.higher(score)))
+        sentences.append(_importance(view.title(score), seen))
     if panels:
         caption = f"Scores of all cells with a level, with {view.level()} bootstrap intervals. {' '.join(sentences)}"
         yield view.figure("parameters", "What the parameters do", caption, forest.draw(panels, None, view.width))
@@ -82,6 +82,6 @@ def front_figures(view: View) -> Iterator[Figure]:
         for point in points_of(names, scores, expenses, view.higher(score))
         if point.expense is not None
     ]
-    chart = front.draw(points, plain(score), UNITS[measure], view.digits(score), view.width)
-    caption = f"{plain(score)} against the {UNITS[measure]}. Blue: no other cell has a better score for less."
+    chart = front.draw(points, view.title(score), UNITS[measure], view.digits(score), view.width)
+    caption = f"{view.title(score)} against the {UNITS[measure]}. Blue: no other cell has a better score for less."
     yield view.figure("front", "Score and expense", caption, chart)

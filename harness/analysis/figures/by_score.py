@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.analysis.figures.view import View
 from harness.report.charts import forest, matrix
-from harness.report.charts.theme import number, plain, short
+from harness.report.charts.theme import number, short
 from harness.types import Figure
 
 MOST_IN_MATRIX = 60
@@ -29,7 +29,7 @@ def forest_figures(view: View) -> Iterator[Figure]:
             note = (scored.note or "") if scored else "not scored"
             rows.append(forest.Row(view.labels[run.name], *values, standing, note))
         line = base.scores[score].estimate if base is not None and score in base.scores else None
-        panels.append(forest.Panel(plain(score), rows, view.digits(score), view.higher(score), line))
+        panels.append(forest.Panel(view.title(score), rows, view.digits(score), view.higher(score), line))
     methods = {score.method for run in order for score in run.scores.values()}
     caption = [f"Scores with {view.intervals(methods)}, each score on a scale of its own."]
     if tested:
@@ -64,7 +64,7 @@ def effect_figures(view: View) -> Iterator[Figure]:
                 continue
             more = f"p = {number(row.p_value, 4)}, adjusted {number(row.p_adjusted, 4)}; n = {row.n:,} {row.unit}"
             shown.append(forest.Row(view.labels[name], row.difference, row.low, row.high, row.verdict, more))
-        panels.append(forest.Panel(plain(score), shown, view.digits(score), view.higher(score), 0.0, signed=True))
+        panels.append(forest.Panel(view.title(score), shown, view.digits(score), view.higher(score), 0.0, signed=True))
     base = view.labels[rows[0].baseline]
     kind = "intervals for new seeds" if study.of_seeds else "bootstrap intervals"
     caption = (
@@ -80,20 +80,18 @@ def matrix_figures(view: View) -> Iterator[Figure]:
     if not 2 <= len(view.group.runs) <= MOST_IN_MATRIX:
         return
     names = [run.name for run in view.group.runs]
-    labels = dict(zip(names, short([view.study.labels.get(name, name) for name in names], 18), strict=True))
+    called = [view.study.labels.get(name, name) for name in names]
+    labels = dict(zip(names, short(called, min(view.limit, 24)), strict=True))
     panels = []
-    turned = {"better": "worse", "worse": "better"}
     for score in view.scores:
         cells = []
         for row in view.pairs(score):
-            a, b = labels[row.system], labels[row.baseline]
-            cells.append(matrix.Cell(a, b, row.verdict, row.difference, row.low, row.high, row.p_adjusted))
-            less, low, high = (None if value is None else -value for value in (row.difference, row.high, row.low))
-            verdict = turned.get(row.verdict, row.verdict)
-            cells.append(matrix.Cell(b, a, verdict, less, low, high, row.p_adjusted))
+            for seen in (row, row.turned()):
+                pair, values = (labels[seen.system], labels[seen.baseline]), (seen.difference, seen.low, seen.high)
+                cells.append(matrix.Cell(*pair, seen.verdict, *values, seen.p_adjusted))
         if cells:
             order = [labels[run.name] for run in view.ordered(score)]
-            panels.append(matrix.Panel(plain(score), order, cells, view.digits(score)))
+            panels.append(matrix.Panel(view.title(score), order, cells, view.digits(score)))
     if panels:
         study = view.study
         caption = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.analysis.figures.view import View
@@ -14,6 +15,8 @@ from harness.report.charts.theme import plain, short
 from harness.report.curve_words import choice, training_run
 from harness.types import Figure, RunResult
 
+LINES = 8
+"""Runs from which on parallel coordinates are drawn without being asked for."""
 LUCK = "The best of many runs is flattered by chance: harness best says by how much."
 
 
@@ -37,18 +40,21 @@ def curve_figures(view: View) -> Iterator[Figure]:
         points = [_point(view, run, score, labels) for run in runs if _estimate(run, score) is not None]
         line = None if base is None else _estimate(base, score)
         if points:
-            panels.append(curve.Panel(plain(score), points, view.digits(score), view.higher(score), line))
+            panels.append(curve.Panel(view.title(score), points, view.digits(score), view.higher(score), line))
     dashed = f" Dashed: {view.labels[base.name]}." if base is not None else ""
     rest = [view.labels[run.name] for run in view.group.runs if step_of(run) is None and run is not base]
     dashed += f" Without a step, so not shown: {', '.join(rest)}." if rest else ""
     banded = {drawn.score for drawn in view.curves()}
     bands = f"{view.level()} bands that hold at all steps at once"
-    single = [plain(score) for score in view.scores if score not in banded]
+    single = [view.title(score) for score in view.scores if score not in banded]
     bands += f" (of {', '.join(single)}: intervals of single checkpoints)" if single and banded else ""
     bands = bands if banded else f"bands are {view.level()} bootstrap intervals of each checkpoint"
     ringed = " Ringed: the best step, and in a dashed ring the earliest that cannot be told from it." if banded else ""
     several = len(known) > 1
-    said = "".join(f" {f'{labels[each.series]}: ' if several else ''}{choice(each)}" for each in view.curves())
+    said = "".join(
+        f" {f'{labels[each.series]}: ' if several else ''}{choice(replace(each, score=view.title(each.score)))}"
+        for each in view.curves()
+    )
     caption = f"Scores by training step with {bands}.{ringed}{dashed}{said}"
     yield view.figure("curve", "Learning curve", caption, curve.draw(panels, "step", view.width))
 
@@ -76,6 +82,14 @@ def is_sweep(view: View) -> bool:
     """Whether the runs vary a number or several parameters: with one text, the forest shows it all."""
     varied = parameters(view.group.runs)
     return len(varied) > 1 or any(parameter.numeric for parameter in varied)
+
+
+def is_clear(view: View) -> bool:
+    """Whether the figure of the sweep shows something: of three parameters or more, that there are lines enough, and
+    that levels have several of them."""
+    varied = parameters(view.group.runs)
+    shared = all(min(map(parameter.values.count, parameter.values)) > 1 for parameter in varied)
+    return len(varied) < 3 or (len(view.group.runs) >= LINES and shared)
 
 
 def sweep_figures(view: View) -> Iterator[Figure]:
@@ -110,7 +124,7 @@ def _by_one(view: View, parameter: Parameter, name: str) -> tuple[Any, str]:
                     bounds, label = (scored.low, scored.high), view.labels[run.name]
                     points.append(curve.Point(name, float(value), scored.estimate, *bounds, label))
             if points:
-                panels.append(curve.Panel(plain(score), points, view.digits(score), view.higher(score)))
+                panels.append(curve.Panel(view.title(score), points, view.digits(score), view.higher(score)))
         return curve.draw(panels, name, view.width), f"Scores by {name} with {view.level()} bootstrap intervals."
     panels_ = []
     labels = short([str(value) for value in parameter.values])
@@ -120,7 +134,7 @@ def _by_one(view: View, parameter: Parameter, name: str) -> tuple[Any, str]:
             forest.Row(label, *((scored.estimate, scored.low, scored.high) if scored else (None, None, None)))
             for label, scored in zip(labels, of_runs, strict=True)
         ]
-        panels_.append(forest.Panel(plain(score), rows, view.digits(score), view.higher(score)))
+        panels_.append(forest.Panel(view.title(score), rows, view.digits(score), view.higher(score)))
     return forest.draw(panels_, None, view.width), f"Scores by {name} with {view.level()} bootstrap intervals."
 
 
@@ -134,6 +148,7 @@ def _by_two(view: View, varied: Sequence[Parameter], names: Sequence[str]) -> tu
     panels = []
     for score in view.scores:
         leaders = view.leaders(score)
+        leaders = set() if len(leaders) == len(view.group.runs) else leaders  # a frame around each says nothing
         cells = []
         for i, run in enumerate(view.group.runs):
             scored = run.scores.get(score)
@@ -141,9 +156,14 @@ def _by_two(view: View, varied: Sequence[Parameter], names: Sequence[str]) -> tu
                 x, y = (place[axis][repr(varied[axis].values[i])] for axis in (across, down))
                 values, label = (scored.estimate, scored.low, scored.high), view.labels[run.name]
                 cells.append(heatmap.Cell(x, y, *values, run.name in leaders, label))
-        panels.append(heatmap.Panel(plain(score), cells, view.digits(score), view.higher(score)))
+        panels.append(heatmap.Panel(view.title(score), cells, view.digits(score), view.higher(score)))
     caption = f"Scores by {names[across]} and {names[down]}."
-    caption += " Framed: the best run and those not distinguishable from it." if view.study.comparisons else ""
+    framed = any(cell.best for panel in panels for cell in panel.cells)
+    caption += " Framed: the best run and those not distinguishable from it." if framed else ""
+    same = [panel.score for panel in panels if not any(cell.best for cell in panel.cells)]
+    caption += (
+        f" By {', '.join(same)} no run can be told apart from the best." if same and view.study.comparisons else ""
+    )
     chart = heatmap.draw(panels, (names[across], names[down]), (levels[across], levels[down]), view.width)
     return chart, caption
 
@@ -165,7 +185,7 @@ def _by_many(view: View, varied: Sequence[Parameter], names: Sequence[str]) -> t
                 where = [of_runs[i] for of_runs in places]
                 lines.append(parallel.Line(view.labels[run.name], where, scored.estimate, run.name in leaders))
         if lines:
-            panels.append(parallel.Panel(plain(score), lines, view.digits(score), view.higher(score)))
+            panels.append(parallel.Panel(view.title(score), lines, view.digits(score), view.higher(score)))
     caption = "One line per run, one axis per parameter, the score last; the better the bluer."
     caption += " Orange: the best run and those not distinguishable from it." if view.study.comparisons else ""
     return parallel.draw(panels, axes, view.width), caption

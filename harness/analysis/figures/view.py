@@ -9,6 +9,7 @@ from typing import Any
 from harness.inputs.choices import OVER_SEEDS
 from harness.report.charts.theme import WIDTH, plain, short
 from harness.report.numbers import digits_of
+from harness.report.score_titles import score_titles
 from harness.types import Comparison, Curve, Figure, Group, HarnessError, RunResult, Study, nearest
 
 
@@ -20,7 +21,9 @@ class View:
     ) -> None:
         self.study, self.group, self.width = study, group, width or WIDTH
         names = [run.name for run in group.runs]
-        self.limit = 28 if self.width >= 500 else 18
+        self.titles = score_titles(group.runs)
+        self.limit = max(18, int(0.4 * self.width / 6))
+        """Characters of a label that leave most of the width to what it labels."""
         shown = short([study.labels.get(name, name) for name in names], self.limit)
         self.labels = dict(zip(names, shown, strict=True))
         datasets = [other.dataset for other in study.groups]
@@ -42,6 +45,10 @@ class View:
 
     def figure(self, kind: str, title: str, caption: str, chart: Any) -> Figure:
         return Figure(f"{kind}-{self.slug}", f"{title} on {plain(self.group.dataset)}", caption, chart)
+
+    def title(self, score: str) -> str:
+        """As papers print it."""
+        return plain(self.titles.get(score, score))
 
     def higher(self, score: str) -> bool:
         return next(run.scores[score].higher_is_better for run in self.group.runs if score in run.scores)

@@ -31,12 +31,12 @@ def call(options: Any) -> None:
     from harness.report.terminal.costs import print_cache
     from harness.store.arrays import ArrayStore
     from harness.store.outputs import OutputCache
-    from harness.store.places import SHARED
+    from harness.store.places import shared_folder
 
     show_warnings()
     if options.prune != bool(options.max_size or options.older_than):
         options.parser.error("--prune, --max-size and --older-than: expected --prune with one or both of the others")
-    cache, arrays = OutputCache(SHARED / "outputs.sqlite"), ArrayStore(SHARED / "arrays.sqlite")
+    cache, arrays = OutputCache(shared_folder() / "outputs.sqlite"), ArrayStore(shared_folder() / "arrays.sqlite")
     removed = 0
     if options.prune or options.clear:
         most = 0 if options.clear else _amount(options, "max_size", SIZES)
@@ -50,9 +50,9 @@ def call(options: Any) -> None:
     if options.json:
         by_system = {name: asdict(usage) for name, usage in systems.items()}
         usages = {"outputs": asdict(outputs), "systems": by_system, "embeddings": asdict(embeddings)}
-        print_json(folder=str(SHARED), removed=removed, **usages)
+        print_json(folder=str(shared_folder()), removed=removed, **usages)
     else:
-        print_cache(str(SHARED), outputs, systems, embeddings)
+        print_cache(str(shared_folder()), outputs, systems, embeddings)
 
 
 SIZES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

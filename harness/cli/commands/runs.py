@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     )
     runs.add_argument("--sort", metavar="FIELD", help="by this field; -FIELD: highest first (default: -ended)")
     runs.add_argument("--limit", metavar="N", type=int, help="the first N only")
-    runs.add_argument("--in", metavar="DIR", dest="below", default="runs", help="below this folder (default: runs)")
+    runs.add_argument("--in", metavar="DIR", dest="below", help="below this folder (default: runs)")
     as_json(runs)
     runs.set_defaults(call=call)
 
@@ -45,10 +45,12 @@ def call(options: Any) -> None:
 
     from harness.analysis.catalog import json_of, runs
     from harness.analysis.query import check, check_score, condition, text_of
+    from harness.inputs.project import runs_folder
     from harness.report.terminal.run_list import print_runs
     from harness.store.records import collecting_no_garbage
     from harness.types import HarnessError
 
+    options.below = options.below or str(runs_folder())
     if not os.path.isdir(options.below):  # pathlib raises where a name is longer than a file's can be
         raise HarnessError(
             f"there is no folder {options.below[:200]}; expected one with runs (call this in the folder where you "

@@ -40,18 +40,19 @@ def call(options: Any) -> None:
     from pathlib import Path
 
     from harness.analysis.loading import find_run
+    from harness.inputs.project import runs_folder
     from harness.run.logging import Store, sync
     from harness.store.finished import read_manifest
-    from harness.store.places import RUNS, ended_runs
+    from harness.store.places import ended_runs
     from harness.types import HarnessError
 
     show_warnings()
     folders: list[Path] = []
-    for name in options.runs or [str(RUNS)]:
+    for name in options.runs or [str(runs_folder())]:
         below = [] if read_manifest(Path(name)) is not None else sorted(ended_runs(Path(name)), key=_started)
         folders += [folder for folder, _ in below] or ([find_run(name)] if options.runs else [])
     if not folders:
-        raise HarnessError(f"there is no finished run below {RUNS.absolute()}; expected some there, or RUN…")
+        raise HarnessError(f"there is no finished run below {runs_folder().absolute()}; expected some there, or RUN…")
     synced = []
     store = Store(options.uri, options.experiment, options.trust)
     for run in sync(list(dict.fromkeys(folders)), store):
@@ -71,13 +72,13 @@ def call(options: Any) -> None:
 def _parents(folders: list[Any], store: Any) -> None:
     """The pages of the parents of these runs, of all their runs: those below runs/ too."""
     from harness.cli.parent_pages import log_parents
+    from harness.inputs.project import runs_folder
     from harness.run.logging import tracker_of
-    from harness.store.places import RUNS
     from harness.store.records import record, records
 
     own = [record(folder) for folder in folders]
     nested = {(run.experiment, run.manifest.get("group")) for run in own if run.manifest.get("group")}
-    stored = records(RUNS) if nested and RUNS.is_dir() else []
+    stored = records(runs_folder()) if nested and runs_folder().is_dir() else []
     kin = [run for run in stored if (run.experiment, run.manifest.get("group")) in nested]
     unique = {run.path.resolve(): run for run in (*own, *kin)}
     log_parents(unique.values(), lambda run: tracker_of(run, store))

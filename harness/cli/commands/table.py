@@ -40,8 +40,9 @@ def add(commands: Any) -> None:
     table.add_argument(
         "--digits",
         type=_digits,
+        default="auto",
         metavar="N",
-        help="after the decimal point; auto: by the width of the intervals (default: as each metric says)",
+        help="after the point; auto: by the width of the intervals; metric: as each metric says (default: %(default)s)",
     )
     table.add_argument("--sort", metavar="SCORE", help="rows by this score, the best first (default: as given)")
     table.add_argument(
@@ -94,4 +95,4 @@ def call(options: Any) -> None:
 
 
 def _digits(text: str) -> int | str:
-    return text if text == "auto" else int(text)
+    return text if text in ("auto", "metric") else int(text)

@@ -29,9 +29,11 @@ def add(commands: Any) -> None:
 
 def _newest() -> tuple[str | None, str]:
     """(the store that the newest run below runs/ was logged to, its experiment); None where none was logged."""
-    from harness.store.places import RUNS, stored_runs
+    from harness.inputs.project import runs_folder
+    from harness.store.places import stored_runs
 
-    places = [(manifest["ended"], manifest["mlflow"] or {}, manifest["config"]) for _, manifest in stored_runs(RUNS)]
+    stored = stored_runs(runs_folder())
+    places = [(manifest["ended"], manifest["mlflow"] or {}, manifest["config"]) for _, manifest in stored]
     logged = [
         (ended, place["uri"], config.get("tracking", {}).get("experiment") or "harness")
         for ended, place, config in places
@@ -62,13 +64,14 @@ def call(options: Any) -> NoReturn:
     """Runs MLflow's server."""
     from pathlib import Path
 
+    from harness.inputs.project import runs_folder
     from harness.masking import MASK, redacted
     from harness.tracking.backend import default_uri
     from harness.tracking.opening_view import runs_page
     from harness.types import HarnessError
 
     newest, experiment = _newest()
-    uri = options.uri or os.environ.get("MLFLOW_TRACKING_URI") or _followed(newest) or default_uri(Path("runs"))
+    uri = options.uri or os.environ.get("MLFLOW_TRACKING_URI") or _followed(newest) or default_uri(runs_folder())
     if uri.startswith("http"):
         place = runs_page(uri, redacted(uri).replace("***@", ""), experiment)
         tell(f"These runs are on a tracking server; open {place}")

@@ -18,6 +18,7 @@ rescoring.py    `harness score`: the stored run's config takes the place of conf
 combining.py    `harness merge`: the same with the runs of all shards
 received.py     what of that stored config is followed, which may come from anyone
 versions.py     what is said differently to Hydra 1.3 and to 1.4
+project_words.py  what the project file adds
 recorded.py     `harness run --from`: a stored run's choices and overrides, composed again
 hidden.py       configs that Hydra would silently not read
 levels.py       `harness reproduce`: what is executed again, and whether it may be

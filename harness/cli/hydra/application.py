@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import hydra
@@ -18,12 +19,22 @@ from omegaconf import DictConfig, OmegaConf
 
 from harness import masking
 from harness.cli import output
-from harness.cli.hydra import calling, ending, explaining, hidden, launching, loading_once, recorded
+from harness.cli.hydra import (
+    calling,
+    ending,
+    explaining,
+    hidden,
+    launching,
+    loading_once,
+    project_words,
+    recorded,
+)
 from harness.cli.hydra.composing import check, contents, jobs
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
 from harness.cli.hydra.versions import main_options, put
 from harness.cli.starting import started
+from harness.inputs.project import current
 from harness.inputs.visible import visible
 from harness.run import config as core
 from harness.run.objective import values
@@ -52,8 +63,12 @@ def run(arguments: list[str]) -> None:
 
 
 def _ready(arguments: list[str]) -> list[str]:
-    """With those of the stored run that is executed again, after checks that Hydra does not make."""
+    """With those of the stored run that is executed again, or of the project file, after checks that Hydra does not
+    make."""
     ready = recorded.taken(arguments)
+    if not recorded.stored:
+        ready = project_words.applied(ready)
+    project_words.find_code(current(), project_words.typed_folder(ready))
     hidden.check(ready)
     return ready
 
@@ -90,10 +105,12 @@ def _flags_first(arguments: list[str]) -> list[str]:
 
 def _task(composed: DictConfig) -> Any:
     """One cell of a run or multirun; what it returns is what a sweeper gets."""
+    hydra_config = HydraConfig.get()
     if not calling.program:  # a process of a launcher
         calling.begin([])
+        for place in calling.config_dirs(hydra_config):
+            project_words.find_code(current(), Path(place))
     started()
-    hydra_config = HydraConfig.get()
     if hydra_config.mode != RunMode.MULTIRUN:
         return _alone(composed)
     marks, number, since = Marks(hydra_config.sweep.dir), hydra_config.job.num, time.monotonic()
@@ -171,8 +188,8 @@ def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
 def _cell(composed: DictConfig, number: int, finished: list[RunResult]) -> Ended:
     """A cell of a multirun: whatever goes wrong in it, the others go on, maybe on other machines."""
     try:
-        check(composed)
         if recorded.stored:
+            check(composed)
             recorded.name_differences(masking.masked(*contents(composed)))
         if composed.dry_run:
             return Ended(number, estimates=tuple(_estimates(composed, many=True)))

@@ -61,8 +61,13 @@ def recorded() -> dict[str, Any]:
         },
         "config_name": hydra_config.job.config_name,
         "config_path": next((path for path in sources.get("main", []) if Path(path) != core.conf_dir()), None),
-        "config_dirs": sources.get("command-line", []),
+        "config_dirs": config_dirs(hydra_config),
     }
+
+
+def config_dirs(hydra_config: Any) -> list[str]:
+    """The folders with YAML files of the user's own."""
+    return _sources(hydra_config).get("command-line", [])
 
 
 def _sources(hydra_config: Any) -> dict[str, list[str]]:

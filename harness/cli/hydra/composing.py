@@ -23,6 +23,8 @@ from harness.inputs import plugins, shelf
 from harness.run import config as core
 from harness.run.sharing import stamped
 from harness.store.sweep_cells import cell
+from harness.tracking import datasets, registry_prompts
+from harness.tracking.surrounding import settled
 from harness.types import HarnessError, Systems, check_choice, nearest
 from harness.types.settings import Config
 
@@ -70,13 +72,15 @@ def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[d
 
 
 def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells one of several systems from the others: a checkpoint's step, a file."""
-    return {"step": spec["step"]} if spec.get("step") is not None else {"path": spec["path"]}
+    """What tells one of several systems from the others: a checkpoint's step, a file, a column."""
+    name = next(name for name in ("step", "path", "field") if spec.get(name) is not None)
+    return {name: spec[name]}
 
 
 def _suffix(spec: Mapping[str, Any]) -> str:
     """Of a run's name."""
-    return f"step-{spec['step']}" if spec.get("step") is not None else Path(spec["path"]).stem
+    ((name, value),) = _own(spec).items()
+    return f"step-{value}" if name == "step" else Path(value).stem if name == "path" else value
 
 
 def _typed() -> tuple[str, ...]:
@@ -104,20 +108,20 @@ def _watch(composed: DictConfig, many: bool) -> Watch | None:
     return None if composed.dry_run else Watch(composed.watch_until, composed.watch_idle)
 
 
-def check(composed: DictConfig) -> None:
-    """Refuses a config that no job can be made of, whatever its parts are."""
-    resolved, _ = contents(composed)
+def check(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
+    """Refuses a config that no job can be made of, whatever its parts are; else its `contents`."""
+    resolved, sources = contents(composed)
     _check_keys(composed)
     check_flags(resolved)
     check_values(resolved)
+    return resolved, sources
 
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
     from harness.run.job import Job, Round
 
-    check(composed)
-    resolved, sources = contents(composed)
+    resolved, sources = check(composed)
     own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
     engine = _build(resolved["engine"], "engine")
@@ -157,7 +161,13 @@ def contents(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
             f"{error.full_key or 'the config'}: {reason}; expected ${{…}} to name what is there"
         ) from None
     assert isinstance(resolved, dict)
-    return {str(k): v for k, v in resolved.items()}, origins(composed)
+    config = {str(k): v for k, v in resolved.items()}
+    config["tracking"] = settled(config["tracking"])
+    if isinstance(config["system"], Mapping):
+        config["system"] = registry_prompts.pinned(config["system"], config["tracking"].get("uri"))
+    if isinstance(config["dataset"], Mapping):
+        config["dataset"] = datasets.pinned(config["dataset"])
+    return config, origins(composed)
 
 
 def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,7 +195,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 def tracker(resolved: Mapping[str, Any]) -> Any:
     """What runs of a config are logged by."""
-    return _build(resolved["tracking"], "tracking")
+    return _build(settled(resolved["tracking"]), "tracking")
 
 
 def _check_keys(composed: DictConfig) -> None:

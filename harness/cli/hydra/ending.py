@@ -41,8 +41,8 @@ def _listed(failures: Failures) -> list[dict[str, Any]]:
 
 def print_what_is_next(runs: Sequence[RunRecord]) -> None:
     """The commands that look at these runs; one alone is compared with the newest other one that it can be."""
+    from harness.inputs.project import runs_folder
     from harness.report.terminal.hints import print_next
-    from harness.store.places import RUNS
 
     if any(run.manifest.get("raced") for run in runs):
         _print_race(runs)
@@ -50,7 +50,7 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
     together = side_by_side(runs)
     keys = [run.dataset_key for run in together]
     comparable = [run.path for run in together if keys.count(run.dataset_key) > 1]
-    if len(runs) == 1 and RUNS in runs[0].path.parents:
+    if len(runs) == 1 and runs_folder() in runs[0].path.parents:
         other = newest_comparable(runs[0].path)
         comparable = [other, runs[0].path] if other else []
     pages = any(run.mlflow and not run.mlflow.get("uri", "").startswith("http") for run in runs)

@@ -54,6 +54,7 @@ class Watched(Launcher):  # type: ignore[misc]  # Hydra has no types here
             self.marks.hand_over(scheduler)
         with sealing(self._lost) if scheduler is not None else nullcontext(), self._shown():
             returns = self._launched(cells)
+            self._note_silent(returns)
         return [returns.get(number) or self._returned(number, cells[number]) for number in cells]
 
     def _first(self, overrides: Overrides) -> Any:
@@ -82,6 +83,13 @@ class Watched(Launcher):  # type: ignore[misc]  # Hydra has no types here
         for part in [[number] for number in alone] + _runs([number for number in waiting if number not in began]):
             returns |= self._launched({number: cells[number] for number in part})
         return returns
+
+    def _note_silent(self, returns: Mapping[int, JobReturn]) -> None:
+        """A cell that a launcher says is done, and that left no word of how, failed."""
+        ended = self.marks.ended()
+        for number, returned in returns.items():
+            if number not in ended and returned.status != JobStatus.FAILED:  # which the sweeper tells
+                self._lost(number, "it left no word of how it ended")
 
     def _lost(self, number: int, reason: str) -> JobReturn:
         """A cell whose process is gone; it may have said before how it ended."""

@@ -98,9 +98,12 @@ def _at_level(folders: list[Path], bundle: Path | None, options: Any) -> Reprodu
                 folder.name, "outputs", 0, [Difference(folder.name, "cannot be read", None, str(error))]
             )
         runs.append(again.reproduction if isinstance(again, Again) else again)
-        scored += [again.here] if isinstance(again, Again) else []
-    if bundle is not None and bundling.described(bundle)["compared"] and len(scored) == len(folders):
-        bundled.compare_comparisons(bundle, scored, beside, progress)
+        scored += [again] if isinstance(again, Again) else []
+    if bundle is not None and len(scored) == len(folders):
+        here = [again.here for again in scored]
+        if bundling.described(bundle)["compared"]:
+            bundled.compare_comparisons(bundle, here, beside, progress)
+        bundled.compare_tables(bundle, [again.stored for again in scored], here, beside, progress)
     return Reproductions(runs, beside.differences, beside.compared)
 
 

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.inputs.living import is_alive
 from harness.inputs.locks import NoLocks, held
 from harness.store import atomic
 
@@ -72,24 +73,24 @@ class Marks:
         return {number: self._read(number) for number in numbers}
 
     def _read(self, number: int) -> Ended:
-        content = json.loads((self.folder / f"{number}.ended").read_text())
+        content = json.loads((self.folder / f"{number}.ended").read_text(encoding="utf-8"))
         return Ended(**{**content, "folders": tuple(content["folders"]), "estimates": tuple(content["estimates"])})
 
     def hand_over(self, scheduler: str) -> None:
         """Notes that a scheduler has the jobs, which may outlive this process."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / SCHEDULER).write_text(scheduler)
+        (self.folder / SCHEDULER).write_text(scheduler, encoding="utf-8")
 
     @property
     def awaited(self) -> bool:
         """Whether jobs that a scheduler has still need the folder."""
         try:
-            scheduler = (self.folder / SCHEDULER).read_text()
+            scheduler = (self.folder / SCHEDULER).read_text(encoding="utf-8")
         except OSError:
             return False
         submitted = [path for path in (self.folder / JOBS).glob("**/*_submitted.pkl") if not _has_result(path)]
         if scheduler == "local":
-            return any(Path(f"/proc/{_job(path)}").exists() for path in submitted)
+            return any(_job(path).isdigit() and is_alive(int(_job(path))) for path in submitted)
         return any(time.time() - path.stat().st_mtime < SLOWEST for path in submitted)
 
     @contextmanager

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.cli.hydra.project_words import key_of
 from harness.cli.output import complain, show_warnings
 from harness.inputs.files import listed
 from harness.inputs.nested import settings
@@ -20,7 +21,7 @@ from harness.types import HarnessError
 
 log = logging.getLogger(__name__)
 CANNOT = 3
-PLACES = ("output_dir", "group", "json", "dry_run", "progress", "tracking.uri", "retry_failed")
+PLACES = ("output_dir", "group", "json", "dry_run", "progress", "tracking.uri", "tracking.under", "retry_failed")
 """Overrides that say where a result went and what was printed."""
 stored: dict[str, Any] = {}
 """The config that is being composed again, and the names that the caller overrides."""
@@ -50,7 +51,7 @@ def taken(arguments: list[str]) -> list[str]:
     if not trust:
         complain(f"{folder} names all of this, and a run folder may come from anyone; expected --trust, which runs it")
         sys.exit(CANNOT)
-    stored["config"], stored["own"] = manifest["config"], {_key(word) for word in left}
+    stored["config"], stored["own"] = manifest["config"], {key_of(word) for word in left}
     return [*again, *left]
 
 
@@ -66,10 +67,6 @@ def _flag(arguments: list[str], name: str) -> tuple[str | None, list[str]]:
     return None, arguments
 
 
-def _key(word: str) -> str:
-    return word.partition("=")[0].lstrip("+~").partition("@")[0]
-
-
 def words(manifest: Mapping[str, Any], own: Sequence[str] = ()) -> list[str]:
     """The overrides of the stored run's command that are typed again; `own`: those of the caller, which go first."""
     command = manifest.get("command") or {}
@@ -80,17 +77,17 @@ def words(manifest: Mapping[str, Any], own: Sequence[str] = ()) -> list[str]:
             f"{manifest['name']} has no overrides in its manifest.json: it was made by {how}; expected a run that "
             "harness run made"
         )
-    given = {_key(word) for word in own}
+    given = {key_of(word) for word in own}
     kept: list[str] = []
     secrets: list[str] = []
     for word in overrides:
-        key = _key(word)
+        key = key_of(word)
         if key in PLACES or key in given or key.partition(".")[0] in given:
             continue
         (secrets if MASK in word else kept).append(word)
     for word in secrets:
-        log.warning("%s was given as a secret, which is not recorded; expected %s=… again", _key(word), _key(word))
-    keys = {_key(word) for word in overrides} | given
+        log.warning("%s was given as a secret, which is not recorded; expected %s=… again", key_of(word), key_of(word))
+    keys = {key_of(word) for word in overrides} | given
     choices = {group: choice for group, choice in (command.get("choices") or {}).items() if group not in keys}
     return [f"{group}={choice}" for group, choice in choices.items() if choice is not None] + kept
 

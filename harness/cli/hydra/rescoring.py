@@ -21,6 +21,7 @@ from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.versions import BASE, put
 from harness.run import config as core
 from harness.store.records import record
+from harness.tracking.surrounding import settled
 from harness.types import HarnessError
 from harness.types.settings import Config
 
@@ -76,6 +77,8 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
     from harness.run.runner import run as run_job
 
     config = {**origin.manifest["config"], "name": None, "output_dir": None, "group": None}
+    if isinstance(config.get("tracking"), dict):
+        config["tracking"] = {**config["tracking"], "under": None}  # that surrounded the stored run, not this one
     parts = received.checked(config, f"{origin.folder / 'manifest.json'}")
     parsed = OverridesParser.create().parse_overrides(overrides)
     composed = compose("stored", overrides=_over_stored(parts, overrides, parsed, options.config_dir))
@@ -86,6 +89,8 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
     stranger = received.Received(config, parsed, options.config_dir, options.trust)
     stranger.check(changed)
     tracking, anonymous = stranger.store(changed["tracking"])
+    tracking = settled(tracking)
+    changed["tracking"] |= {name: tracking[name] for name in ("experiment", "under")}
     sources = origins(composed)
     shown = masking.masked(changed, sources)
     config.update(settings)

@@ -18,22 +18,22 @@ from omegaconf import OmegaConf
 
 from harness.analysis.races import race_of, stands
 from harness.cli.output import tell
+from harness.inputs.project import runs_folder
 from harness.report.numbers import number
 from harness.run import config as core
 from harness.stats.racing import SHARES, Race, Standing
-from harness.store.places import RUNS
 from harness.store.records import records
 from harness.types import HarnessError, RunRecord, nearest
 
 
 def raced(sweeper: Any, arguments: Sequence[str]) -> None:
     """Runs the rounds."""
-    config = sweeper.config
-    words = [*(f"{name}={value}" for name, value in (sweeper.params or {}).items()), *arguments]
+    config, error = sweeper.config, sweeper.options["error"]
+    words = [*(f"{name}={value}" for name, value in (sweeper.options["params"] or {}).items()), *arguments]
     overrides = OverridesParser.create(config_loader=sweeper.hydra_context.config_loader).parse_overrides(words)
     (cells,) = BasicSweeper.split_arguments(overrides, None)
-    if not 0 < sweeper.error < 1:
-        raise HarnessError(f"hydra.sweeper.error={sweeper.error}; expected how often the best may be dropped, as 0.05")
+    if not 0 < error < 1:
+        raise HarnessError(f"hydra.sweeper.error={error}; expected how often the best may be dropped, as 0.05")
     if len(cells) < 2:
         raise HarnessError("hydra/sweeper=race of one cell; expected a parameter with several values")
     sweeper.validate_batch_is_legal(cells)
@@ -64,7 +64,7 @@ class _Rounds:
 
     def __init__(self, sweeper: Any, cells: Sequence[Sequence[str]], score: str) -> None:
         self.sweeper, self.cells, self.score = sweeper, cells, score
-        self.config = sweeper.config
+        self.config, self.error = sweeper.config, sweeper.options["error"]
         self.left = list(range(len(cells)))
         self.launched = 0
         self.race: Race | None = None
@@ -80,7 +80,7 @@ class _Rounds:
                     self._answered(1.0, place + 1)
                 return
             runs = [entrants[cell] for cell in self.left]
-            self.race = self.race or race_of(runs, self.sweeper.error, self.config.stats.seed)
+            self.race = self.race or race_of(runs, self.error, self.config.stats.seed)
             units = self._units(share)
             if units not in self.race.looks[:-1]:
                 continue
@@ -100,14 +100,14 @@ class _Rounds:
             [
                 *self.cells[cell],
                 f"++sweep.number={cell}",
-                f"race={{share:{share!r},score:{self.score},error:{self.sweeper.error!r}}}",
+                f"race={{share:{share!r},score:{self.score},error:{self.error!r}}}",
             ]
             for cell in self.left
         ]
         first = self.launched
         self.launched += len(batch)
         self.sweeper.launcher.launch(batch, initial_job_idx=first)
-        below = Path(self.config.output_dir) if self.config.output_dir else RUNS
+        below = Path(self.config.output_dir) if self.config.output_dir else runs_folder()
         stored = records(below) if below.is_dir() else []
         runs: dict[int, RunRecord] = {}
         for run in stored:

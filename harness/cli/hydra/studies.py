@@ -21,12 +21,13 @@ from typing import Any
 
 from harness.cli.hydra.space import Space
 from harness.inputs.files import digest
+from harness.inputs.living import is_alive
 from harness.inputs.locks import NoLocks, held
-from harness.store.places import RUNS
+from harness.inputs.project import runs_folder
 from harness.types import HarnessError, check_choice, check_least
 
 SAMPLERS = ("tpe", "cmaes", "nsgaii", "grid", "random")
-STUDIES = RUNS / ".studies"
+STUDIES = ".studies"
 OWNER, SEEN, SPACE, RETRIED = "harness:owner", "harness:seen", "harness:space", "harness:retried"
 BEAT = 30.0
 """Seconds between two signs of life."""
@@ -66,7 +67,7 @@ class Trials:
         self.total = len(self.grid) if self.grid and wanted.trials is None else int(wanted.trials or 0)
         if self.grid:
             self.total = min(self.total, len(self.grid))
-        self.place = wanted.storage or str(STUDIES / f"{self.name}.journal")
+        self.place = wanted.storage or str(runs_folder() / STUDIES / f"{self.name}.journal")
         self.study = self._opened(directions)
 
     def _opened(self, directions: Mapping[str, str]) -> Any:
@@ -126,9 +127,8 @@ class Trials:
         """The next trials to run at once: first those whose process is gone, then new ones; empty where all are."""
         with self._alone():
             trials = self.study.get_trials(deepcopy=False)
-            chosen = [trial for trial in trials if _lost(trial)][: self.wanted.at_once]
-            for trial in chosen:
-                self._claim(trial)
+            lost = [trial for trial in trials if self._lost(trial)][: self.wanted.at_once]
+            chosen = [self._taken_over(trial) for trial in lost]
             waiting = [trial.number for trial in trials if trial.state.name == "WAITING"]  # to be tried once more
             count = len(trials) - len(waiting) - len(self.study.user_attrs.get(RETRIED, ()))
             number = len(trials)
@@ -151,6 +151,17 @@ class Trials:
         frozen = self.study.get_trials(deepcopy=False)[trial.number]
         self._claim(frozen)
         return frozen
+
+    def _taken_over(self, lost: Any) -> Any:
+        """A trial whose process is gone, with all its parameters: it may have ended while it asked for them."""
+        from optuna.trial import Trial
+
+        self._claim(lost)
+        self.study.sampler = self._sampler(lost.number)
+        trial = Trial(self.study, lost._trial_id)
+        for name, distribution in self.space.parameters.items():
+            trial._suggest(name, distribution)  # what it has stays
+        return self.study.get_trials(deepcopy=False)[lost.number]
 
     def _sampler(self, number: int) -> Any:
         from optuna import samplers
@@ -205,6 +216,17 @@ class Trials:
 
     # ------------------------------------------------------------ whose trials they are
 
+    def _lost(self, trial: Any) -> bool:
+        """Whether a trial is running for nobody. One of this process is: it asks when it has told of all it asked for.
+        In a database one that has no owner yet may be another process's, which is asking."""
+        if trial.state.name != "RUNNING":
+            return False
+        host, process = trial.user_attrs.get(OWNER, ("", 0))
+        if host == socket.gethostname():
+            return process == os.getpid() or not is_alive(process)
+        began = trial.datetime_start.timestamp() if "://" in self.place else 0.0
+        return bool(time.time() - trial.user_attrs.get(SEEN, began) > LOST)
+
     def _claim(self, trial: Any) -> None:
         self._note(trial, OWNER, [socket.gethostname(), os.getpid()])
         self._note(trial, SEEN, time.time())
@@ -246,16 +268,6 @@ class _Lock:
 
     def release(self) -> None:
         self._lock.release()
-
-
-def _lost(trial: Any) -> bool:
-    """Whether a trial is running for nobody. One of this process is: it asks when it has told of all it asked for."""
-    if trial.state.name != "RUNNING":
-        return False
-    host, process = trial.user_attrs.get(OWNER, ("", 0))
-    if host == socket.gethostname():
-        return process == os.getpid() or not Path(f"/proc/{process}").exists()
-    return bool(time.time() - trial.user_attrs.get(SEEN, 0.0) > LOST)
 
 
 def _difference(known: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from harness import masking
 from harness.cli.hydra.received import literal
 from harness.store.sweep_cells import cell
 
-GRIDS = ("hydra._internal.core_plugins.basic_sweeper.BasicSweeper", "hydra_plugins.harness_race.RaceSweeper")
+GRIDS = ("hydra._internal.core_plugins.basic_sweeper.BasicSweeper", "hydra_plugins.harness_sweepers.RaceSweeper")
 """Sweepers that run every combination of the values, so that one that is not there is missing."""
 MOST = 1000
 """So many values of a parameter are noted; of more only that it varies."""

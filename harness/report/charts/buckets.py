@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import systems
-from harness.report.charts.theme import WIDTH, columns, interval, number, width_of
+from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number, width_of
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def _panel(panel: Panel, frame: _Frame) -> Any:
             alt.Tooltip("n:Q", title="n", format=","),
         ],
     )
-    scale = alt.Scale(zero=False)
-    axis = alt.Axis(domain=False, ticks=False, tickCount=5, labelFlush=True)
+    scale = alt.Scale(zero=False, nice=False, padding=8)
+    axis = alt.Axis(domain=False, ticks=False, tickCount=5, minExtent=EXTENT)
     bounds = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q")
     points = base.mark_point(filled=True, opacity=1, size=38 if room / len(names) > 9 else 22).encode(
         y="estimate:Q", shape=shape

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import systems
-from harness.report.charts.theme import WIDTH, columns, interval, number
+from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number
 
 NUMBERS = (
     "abs(datum.value) >= 10000 ? format(datum.value, '~s') : "
@@ -108,8 +108,8 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     y = alt.Y(
         "low:Q",
         title=None,
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(domain=False, ticks=False, tickCount=5, labelFlush=True),
+        scale=alt.Scale(zero=False, nice=False, padding=8),
+        axis=alt.Axis(domain=False, ticks=False, tickCount=5, minExtent=EXTENT),
     )
     band = base.mark_area(opacity=0.18).encode(y=y, y2="high:Q")
     line = base.mark_line(strokeWidth=1.75).encode(y="estimate:Q")

@@ -1,5 +1,8 @@
 """How single examples differ between a system and the one it is measured against: a histogram for each system and
-score, wins, ties and losses by colour, zero dashed and the mean a line."""
+score, wins, ties and losses by colour, zero dashed and the mean a triangle below the axis.
+
+Ties stand on one value and may be most examples: what is won and lost sets the scale, and a bar of ties that does not
+fit is cut, with its share written beside it."""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import SIGNED
-from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, number
+from harness.report.charts.theme import BETTER, EXTENT, NEUTRAL, WIDTH, WORSE, columns, number
 
 LEAST = 140
 """Width of a panel."""
+HEIGHT, MARGIN = 70, 10
+"""Of a panel, and of the strip between it and its axis."""
 OUTCOMES = {"won": BETTER, "tied": NEUTRAL, "lost": WORSE}
 
 
@@ -55,12 +60,20 @@ def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
     ranks = {id(p): (systems.index(p.system), scores.index(p.score)) for p in panels}
     panels = sorted(panels, key=lambda panel: ranks[id(panel)] if rows else ranks[id(panel)][::-1])
     size = (width - 46 * across) / across
-    tallest = {
-        panel.score: max(bar.below + bar.share for other in panels if other.score == panel.score for bar in other.bars)
-        for panel in panels
-    }
+    tallest = {panel.score: _tallest([other for other in panels if other.score == panel.score]) for panel in panels}
     charts = [_panel(panel, tallest[panel.score], size) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    if len(charts) == 1:
+        return charts[0]
+    table = {"usermeta": {"row": across}} if len(systems) > 1 and len(scores) > 1 else {}
+    return alt.concat(*charts, columns=across, **table)
+
+
+def _tallest(panels: Sequence[Panel]) -> float:
+    """Of what is won and lost; of ties where there is nothing else."""
+    bars = [bar for panel in panels for bar in panel.bars]
+    decided = [bar.below + bar.share for bar in bars if bar.outcome != "tied"]
+    whole = max(bar.below + bar.share for bar in bars)
+    return min(whole, 1.15 * max(decided)) if decided else whole
 
 
 def _panel(panel: Panel, tallest: float, width: float) -> Any:
@@ -69,7 +82,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
             "low": bar.low,
             "high": bar.high,
             "from": bar.below,
-            "to": bar.below + bar.share,
+            "to": min(bar.below + bar.share, tallest),
             "outcome": bar.outcome,
             "range": f"{number(bar.low, panel.digits, True)} to {number(bar.high, panel.digits, True)}",
             "count": bar.count,
@@ -77,18 +90,18 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         }
         for bar in panel.bars
     ]
-    tick, top = _tick(panel.reach), _tick(tallest, 0.92)
+    tick, top = _tick(panel.reach), _tick(tallest, 1.0)
     x = alt.X(
         "low:Q",
         title=f"difference in {panel.score}",
         scale=alt.Scale(domain=[-panel.reach, panel.reach], nice=False),
-        axis=alt.Axis(grid=False, labelExpr=SIGNED, values=[-tick, 0, tick]),
+        axis=alt.Axis(grid=False, labelExpr=SIGNED, values=[-tick, 0, tick], offset=MARGIN),
     )
     y = alt.Y(
         "from:Q",
         title=None,
         scale=alt.Scale(domain=[0, tallest]),
-        axis=alt.Axis(format="~%", values=[0, top / 2, top], domain=False, ticks=False),
+        axis=alt.Axis(format="~%", values=[0, top / 2, top], domain=False, ticks=False, minExtent=EXTENT),
     )
     domain = list(OUTCOMES)
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=list(OUTCOMES.values())))
@@ -113,12 +126,20 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
     means = [{"low": panel.mean, "mean": number(panel.mean, panel.digits, True)}]
     mean = (
         alt.Chart(alt.InlineData(values=means))
-        .mark_rule(style="mean")
-        .encode(x="low:Q", tooltip=[alt.Tooltip("mean:N", title="mean difference")])
+        .mark_point(style="mean", filled=True, shape="triangle-up", size=45, opacity=1)
+        .encode(x="low:Q", y=alt.value(HEIGHT + MARGIN / 2), tooltip=[alt.Tooltip("mean:N", title="mean difference")])
     )
+    cut = [
+        {"low": (bar.low + bar.high) / 2, "from": tallest, "share": f"{bar.share:.0%}"}
+        for bar in panel.bars
+        if bar.below + bar.share > tallest
+    ]
+    ties = alt.Chart(alt.InlineData(values=cut)).encode(x="low:Q", y="from:Q", text="share:N")
+    written = [ties.mark_text(style=style, dx=6, align="left", baseline="top") for style in ("halo", "number")]
     shares = f"won {panel.won:.0%}, tied {panel.tied:.0%}, lost {panel.lost:.0%}"
     title = alt.Title(panel.system, subtitle=shares, fontSize=11, subtitleFontSize=10, offset=4)
-    return alt.layer(bars, zero, mean).properties(width=round(width), height=70, title=title)
+    layers = [bars, zero, *(written if cut else ()), mean]
+    return alt.layer(*layers).properties(width=round(width), height=HEIGHT, title=title)
 
 
 def _tick(reach: float, room: float = 0.8) -> float:

@@ -97,9 +97,9 @@ def _panel(panel: Panel, standings: Standings, width: float, whole: float, label
     beside = {} if labels else {"labels": False}
     axis = alt.Axis(grid=False, ticks=False, domain=False, **beside)
     y = alt.Y("system:N", scale=alt.Scale(domain=order), title=None, axis=axis)
-    scale = alt.Scale(zero=False, padding=8)
+    scale = alt.Scale(zero=False, nice=False, padding=8)
     sign = {"labelExpr": SIGNED} if panel.signed else {}
-    ticks = alt.Axis(tickCount=max(2, int(width // 50)), domain=False, **sign)
+    ticks = alt.Axis(tickCount=max(4, int(width // 50)), domain=False, **sign)
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
     colour: Any = alt.value(BETTER)
     shape: Any = alt.value("circle")

@@ -33,7 +33,12 @@ def draw(points: Sequence[Point], score: str, expense: str, digits: int, width: 
     log = least > 0 and max(p.expense for p in points) > 20 * least
     scale = alt.Scale(type="log", nice=False, padding=24) if log else alt.Scale(zero=False, nice=False, padding=24)
     x = alt.X("x:Q", title=expense, scale=scale, axis=alt.Axis(grid=False, format="~g", tickCount=6))
-    y = alt.Y("y:Q", title=score, scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(domain=False, ticks=False))
+    y = alt.Y(
+        "y:Q",
+        title=score,
+        scale=alt.Scale(zero=False, nice=False, padding=16),
+        axis=alt.Axis(domain=False, ticks=False),
+    )
     tooltip = [alt.Tooltip("cell:N"), alt.Tooltip("shown:N", title=score), alt.Tooltip("x:Q", title=expense)]
     base = alt.Chart(alt.InlineData(values=values)).encode(x=x, y=y, tooltip=tooltip)
     line = base.transform_filter("datum.front").mark_line(interpolate="step-after", color=BETTER, strokeWidth=1.5)

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import systems
-from harness.report.charts.theme import WIDTH, columns, number
+from harness.report.charts.theme import EXTENT, WIDTH, columns, number
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,12 @@ def _panel(panel: Panel, human: str, names: Sequence[str], sizes: tuple[float, f
         for p in panel.points
     ]
     x = alt.X("x:Q", title=panel.title, scale=alt.Scale(zero=False, nice=False, padding=8), axis=alt.Axis(grid=False))
-    y = alt.Y("y:Q", title=human, scale=alt.Scale(zero=False), axis=alt.Axis(domain=False, ticks=False, tickCount=5))
+    y = alt.Y(
+        "y:Q",
+        title=human,
+        scale=alt.Scale(zero=False, nice=False, padding=8),
+        axis=alt.Axis(domain=False, ticks=False, tickCount=5, minExtent=EXTENT),
+    )
     colour, shape = systems(names, whole)
     dots = (
         alt.Chart(alt.InlineData(values=values))

@@ -16,6 +16,10 @@ WIDTH = 640
 FONT = "system-ui, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 BETTER, WORSE, NEUTRAL = "#2b83ba", "#d7641c", "#8f8f8f"
 """Blue and vermilion, apart for colour-blind eyes and in grey print; both clear on white and on black."""
+EXTENT = 36
+"""Least room for the numbers of an upright axis, so that panels below each other begin at one place."""
+LEAST = 300.0
+"""Pixels that a panel wants on a page."""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right"]
 
 
@@ -23,7 +27,7 @@ def _config(ink: str, quiet: str, grid: str, paper: str, palette: Sequence[str])
     axis = {
         "labelColor": ink, "titleColor": ink, "domainColor": quiet, "tickColor": quiet, "gridColor": grid,
         "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "tickSize": 4, "labelPadding": 3,
-        "labelLimit": 220, "titlePadding": 6, "gridWidth": 0.75,
+        "labelLimit": 320, "titlePadding": 6, "gridWidth": 0.75, "labelFlush": False, "labelSeparation": 8,
     }  # fmt: skip
     return {
         "background": "transparent",
@@ -54,11 +58,11 @@ def _config(ink: str, quiet: str, grid: str, paper: str, palette: Sequence[str])
 
 LIGHT = _config(
     "#222222", "#6e6e6e", "#e4e4e4", "#ffffff",
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#595959", "#8a7a00"],
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1a1a1a", "#8428d8"],
 )  # fmt: skip
 DARK = _config(
     "#e6e6e6", "#a3a3a3", "#3a3a3a", "#1a1a1a",
-    ["#56b4e9", "#e8823a", "#2fc29a", "#dd9bc0", "#f0b732", "#8fa8ff", "#b8b8b8", "#d6cb52"],
+    ["#56b4e9", "#e8823a", "#1fa37c", "#dd9bc0", "#f0d132", "#9a5cf5", "#f4f4d0", "#f04860"],
 )  # fmt: skip
 
 
@@ -69,12 +73,15 @@ def themed(chart: Any, dark: bool = False, background: str = "transparent") -> A
     return copy
 
 
-def responsive(spec: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """(the legend, the panels) of a figure's spec (`chart.to_dict()`), each a spec of its own.
+def responsive(spec: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(the legend for wide and for narrow windows, if there is one; the panels) of a figure's spec (`chart.to_dict()`),
+    each a spec of its own.
 
     Vega-Lite gives no fluid width to panels side by side, so a page lays them out by itself (a grid of CSS), the legend
     above in a row of its own. Each panel has all its labels and is as wide as its container; what has its width by its
-    content (a matrix) keeps it. A figure of one panel keeps its legend.
+    content (a matrix) keeps it. A figure of one panel keeps its legend. `usermeta` of a panel says how many pixels it
+    wants at `least`, without the labels `beside` it, which those after the first of a row need not repeat, and how many
+    make a `row` that belongs together.
     """
     data = spec.get("datasets", {})
     parts = spec.get("concat") or [spec]
@@ -82,11 +89,26 @@ def responsive(spec: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[dic
     for part in parts:
         own = {**_alone(part, data, len(parts) > 1), "$schema": spec["$schema"]}
         own.pop("datasets", None)
+        own["usermeta"] = {**_room(own), **(spec.get("usermeta") or {})}
         if not isinstance(own.get("width"), dict):  # by step
-            own["width"] = "container"
+            own["width"], own["padding"] = "container", {"left": 4, "top": 4, "right": 14, "bottom": 4}
         panels.append(own)
     encodings = list(_encodings(parts[0]))
-    return (_legend(encodings, spec["$schema"]) if len(parts) > 1 else None), panels
+    legends = [_legend(encodings, spec["$schema"], width) for width in (1_000, 330)] if len(parts) > 1 else []
+    return [legend for legend in legends if legend], panels
+
+
+def _room(panel: Mapping[str, Any]) -> dict[str, float]:
+    """How much room a panel wants."""
+    axes: dict[str, Any] = {}
+    for encoding in _encodings(panel):
+        axes = {**{k: v for k, v in encoding.items() if k in ("x", "y")}, **axes}
+    names = {axis: ((at.get("scale") or {}).get("domain") or []) for axis, at in axes.items()}
+    nominal = {axis: at.get("type") == "nominal" for axis, at in axes.items()}
+    beside = width_of(names["y"]) + 12 if nominal.get("y") else 0.0
+    if isinstance(panel.get("width"), dict):
+        return {"least": panel["width"]["step"] * len(names["x"]) + beside + 12, "beside": 0.0}
+    return {"least": 170.0, "beside": beside} if beside else {"least": LEAST, "beside": 0.0}
 
 
 def _alone(value: Any, data: Mapping[str, Any], no_legend: bool) -> Any:
@@ -110,8 +132,8 @@ def _encodings(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from _encodings(layer)
 
 
-def _legend(encodings: Sequence[Mapping[str, Any]], schema: str, width: float = 330) -> dict[str, Any] | None:
-    """The legend of these encodings' colours and shapes as a picture of its own, narrow enough for a phone."""
+def _legend(encodings: Sequence[Mapping[str, Any]], schema: str, width: float) -> dict[str, Any] | None:
+    """The legend of these encodings' colours and shapes as a picture of its own."""
     scales = {}
     for channel in ("color", "shape"):
         coded = next((e[channel] for e in encodings if (e.get(channel, {}).get("scale") or {}).get("domain")), None)
@@ -148,10 +170,19 @@ def _legend(encodings: Sequence[Mapping[str, Any]], schema: str, width: float = 
 
 
 def columns(panels: int, width: float, least: float = 150) -> int:
-    """How many panels stand side by side: as many as fit, rows evenly filled."""
+    """How many panels stand side by side: as many as fit, rows evenly filled, none alone in the last row; rather than
+    that, panels are a quarter narrower, or stand below each other.
+
+    >>> columns(5, 640), columns(7, 640, 200), columns(3, 400, 190)
+    (3, 4, 1)
+    """
     most = max(1, min(panels, int(width // least)))
-    rows = -(-panels // most)
-    return -(-panels // rows)
+    across = -(-panels // -(-panels // most))
+    if across == 1 or panels % across != 1:
+        return across
+    narrower = range(across + 1, min(panels, int(width // (0.75 * least))) + 1)
+    wider = range(across - 1, 1, -1)
+    return next((count for count in (*narrower, *wider) if panels % count != 1), 1)
 
 
 # ---------------------------------------------------------------- text
@@ -178,20 +209,42 @@ def _shown(character: str) -> str:
 
 
 def short(names: Sequence[str], limit: int = 28) -> list[str]:
-    """The names as labels: cut in the middle where they are long, still different where the names are.
+    """The names as labels: cut in the middle where they are longer, and so that different names stay different, at
+    another place or at a greater length if need be.
 
     >>> short(["a" * 40 + "1", "a" * 40 + "2", "b"], 9)
     ['aaaa…aaa1', 'aaaa…aaa2', 'b']
+    >>> short(["model-x-of-a-long-name", "model-y-of-a-long-name"], 12)
+    ['model-x…name', 'model-y…name']
     """
-    labels: list[str] = []
-    for name in map(plain, names):
-        label = name if len(name) <= limit else f"{name[: limit // 2]}…{name[len(name) - (limit - limit // 2 - 1) :]}"
-        label, again = label or "(no name)", 1
-        while label in labels:
+    clean = [plain(name) or "(no name)" for name in names]
+    different = len(set(clean))
+    longest = max(map(len, clean), default=0)
+    for size in (limit, limit * 3 // 2, limit * 2, limit * 3):
+        if size >= longest:
+            break
+        heads = sorted(range(1, size - 1), key=lambda head: abs(head - size // 2))
+        for head in heads if size > 3 else ():
+            labels = [_cut(name, size, head) for name in clean]
+            if len(set(labels)) == different:
+                return _counted(labels)
+    return _counted(clean)
+
+
+def _cut(name: str, size: int, head: int) -> str:
+    return name if len(name) <= size else f"{name[:head]}…{name[len(name) - (size - head - 1) :]}"
+
+
+def _counted(labels: Sequence[str]) -> list[str]:
+    """Names that are the same, numbered."""
+    made: list[str] = []
+    for label in labels:
+        numbered, again = label, 1
+        while numbered in made:
             again += 1
-            label = f"{label.removesuffix(f' ({again - 1})')} ({again})"
-        labels.append(label)
-    return labels
+            numbered = f"{label} ({again})"
+        made.append(numbered)
+    return made
 
 
 def width_of(labels: Sequence[str], size: float = 11) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.report.page.markup import visible
-from harness.report.page.packed import clean, packed
+from harness.report.page.packed import at_once, clean, packed
 
 FOLDER = Path(__file__).parent
 STYLES = ("base", "page", "examples")
@@ -28,8 +28,8 @@ SCRIPTS = (
 """In the order in which they are joined: what a script uses at once stands before it."""
 
 
-def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: bool) -> str:
-    """`content`: what page.html shows; `blocks`: packed data by name; `charts`: whether the chart library is needed."""
+def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: str | None) -> str:
+    """`content`: what page.html shows; `blocks`: the examples, packed, by name; `charts`: the figures, packed."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     script = "".join((FOLDER / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
@@ -49,9 +49,12 @@ def build(content: Mapping[str, Any], blocks: Mapping[str, str], charts: bool) -
         lstrip_blocks=True,
     )
     environment.filters["visible"] = visible
-    more = {"library": packed(vega.encode())} if charts else {}
+    plain = at_once(blocks)
+    later = {"charts": charts, "library": packed(vega.encode())} if charts else {}
+    parts = {"plain": set(plain or ()), "later": later}
+    parts["blocks"] = {name: Markup(text) for name, text in (plain or blocks).items()}
     page: str = environment.get_template("page.html").render(
-        **content, policy=Markup(policy), style=Markup(style), script=Markup(script), blocks={**blocks, **more}
+        **content, policy=Markup(policy), style=Markup(style), script=Markup(script), **parts
     )
     return clean(page)
 

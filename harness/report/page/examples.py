@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from harness.inputs import arrow
 from harness.report.numbers import digits_of
 from harness.report.page import passages
-from harness.report.page.packed import packed_floats, packed_json
+from harness.report.page.packed import SCORES, packed_floats, packed_json
 from harness.report.page.scores import lower_is_better, score_names
+from harness.report.score_titles import score_titles
 from harness.types import IMPORTED, Array, Group, Study
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def blocks(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """(what is known of the group beforehand, its packed data by the name of the block), of the rows that are kept."""
     kept = opening.kept
-    names = score_names(group)
+    names, titles = score_names(group), score_titles(group.runs)
     fields = _fields(group.runs[0].table, names, by)
     info = {
         "dataset": group.dataset,
@@ -52,7 +53,12 @@ def blocks(
         "runs": [{"label": study.labels[run.name], "failed": run.failed} for run in group.runs],
         "baseline": None if group.baseline is None else [run is group.baseline for run in group.runs].index(True),
         "scores": [
-            {"name": name, "lower": lower_is_better(group, name), "digits": digits_of(group.runs, name)}
+            {
+                "name": name,
+                "title": titles[name],
+                "lower": lower_is_better(group, name),
+                "digits": digits_of(group.runs, name),
+            }
             for name in names
         ],
         "fields": fields,
@@ -78,7 +84,7 @@ def blocks(
         contexts = passages.retrieved(run.table, places)
         more = {} if contexts is None else {"contexts": contexts}
         data[f"outputs-{place}-{r}"] = packed_json({"output": answers["output"], "error": errors, **more})
-    data[f"scores-{place}"] = packed_floats([column[kept] for name in names for column in columns(group, name)])
+    data[f"{SCORES}{place}"] = packed_floats([column[kept] for name in names for column in columns(group, name)])
     return info, data
 
 

@@ -10,8 +10,13 @@ import numpy as np
 
 from harness.inputs import arrow
 from harness.report.numbers import bounds, digits_of, number
+from harness.report.page import differences_from, paper
 from harness.report.page.verdicts import macro_verdicts, verdicts
+from harness.report.score_titles import score_titles
 from harness.types import Comparison, Group, RunResult, Study
+
+LETTERS = 5
+"""Of a score of which a run has more, no letters are shown: nobody reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +30,13 @@ class Cell:
     mark: str = ""
     """`better` or `worse` than the baseline."""
     title: str = ""
+    letters: str = ""
+    """Shared with those that it cannot be told apart from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The scores of one data set: one column per score, one row per run."""
+    """The scores of one data set: one column per score, one row per run, the best by the first score on top."""
 
     dataset: str
     about: str
@@ -37,6 +44,10 @@ class Table:
     """Sentences as `name`, that of the system they begin with, and `rest`."""
     columns: list[dict[str, Any]]
     rows: list[dict[str, Any]]
+    differences: dict[str, Any] | None
+    """From the baseline or the best, in the same columns."""
+    paper: str
+    """The answer as a sentence to be copied."""
     more: list[str]
     """Names of the columns that are sub-scores, shown on demand."""
     warnings: list[str] = field(default_factory=list)
@@ -66,32 +77,51 @@ def lower_is_better(group: Group, name: str) -> bool:
 def _table(study: Study, group: Group) -> Table:
     pairs = [row for row in study.comparisons if row.dataset == group.dataset]
     against = {(row.system, row.score): row for row in study.against if row.dataset == group.dataset}
-    names = score_names(group)
+    names, titles = score_names(group), score_titles(group.runs)
     columns = [
-        {"name": name, "headline": "." not in name, "lower": lower_is_better(group, name) and "." not in name}
+        {
+            "title": titles[name],
+            "headline": "." not in name,
+            "lower": lower_is_better(group, name) and "." not in name,
+        }
         for name in names
     ]
-    rows = []
-    for run in group.runs:
-        cells = [_cell(study, group, run, name, against.get((run.name, name))) for name in names]
-        rows.append(
-            {
-                "label": study.labels[run.name],
-                "name": run.name,
-                "baseline": group.baseline is run,
-                "failed": run.failed,
-                "cells": cells,
-            }
-        )
+    order = ordered(study, group)
+    rows = [
+        {
+            "label": study.labels[run.name],
+            "baseline": group.baseline is run,
+            "failed": run.failed,
+            "cells": [_cell(study, group, run, name, against.get((run.name, name))) for name in names],
+        }
+        for run in order
+    ]
     return Table(
         dataset=group.dataset,
         about=_about(group, pairs),
         verdicts=[_led(verdict, list(study.labels.values())) for verdict in verdicts(study, group)],
         columns=columns,
         rows=rows,
+        differences=differences_from.part(study, group, order, names),
+        paper=paper.sentences(study, group),
         more=[name for name in names if "." in name],
         warnings=_warnings(study, group),
     )
+
+
+def ordered(study: Study, group: Group) -> list[RunResult]:
+    """The runs by their first headline score: whom the tests call the best on top, those without a score last."""
+    first = next((name for name in score_names(group) if "." not in name), None)
+    if first is None:
+        return list(group.runs)
+    winner = next(iter(study.leaders.get((group.dataset, first), ())), None)
+    sign = 1.0 if lower_is_better(group, first) else -1.0
+
+    def place(run: RunResult) -> tuple[bool, bool, float]:
+        estimate = run.scores[first].estimate if first in run.scores else None
+        return run.name != winner, estimate is None, sign * (estimate or 0.0)
+
+    return sorted(group.runs, key=place)
 
 
 def _led(verdict: str, labels: Sequence[str]) -> dict[str, str]:
@@ -114,7 +144,9 @@ def _cell(study: Study, group: Group, run: RunResult, name: str, row: Comparison
         ends = bounds(row.low, row.high, digits)
         title = f"{row.difference:+.{digits}f} against the baseline, {ends}; {row.verdict}"
     best = run.name in study.leaders.get((group.dataset, name), ())
-    return Cell(number(score.estimate, digits), interval, score.estimate, best, mark, title)
+    letters = study.letters.get((group.dataset, name), {})
+    own = letters.get(run.name, "") if max(map(len, letters.values()), default=0) <= LETTERS else ""
+    return Cell(number(score.estimate, digits), interval, score.estimate, best, mark, title, own)
 
 
 def count(group: Group) -> tuple[int, int]:
@@ -150,7 +182,7 @@ def _warnings(study: Study, group: Group) -> list[str]:
         lines = list(run.health.get("warnings", ()))
         if run.failed:
             lines.append(f"{run.failed:,} of {run.table.num_rows:,} {counted} failed; scores are of the others")
-        lines += [f"{score.name}: {score.note}" for score in run.scores.values() if score.note and score.headline]
+        lines += [f"{score.title}: {score.note}" for score in run.scores.values() if score.note and score.headline]
         for line in lines:
             by_line.setdefault(line, []).append(study.labels[run.name])
     return [f"{', '.join(names)}: {line}" for line, names in by_line.items()]

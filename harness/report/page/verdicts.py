@@ -6,24 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.report.curve_words import answer, outlook, training_run
+from harness.report.score_titles import score_titles
 from harness.report.terminal.wording import listed, sentence
 from harness.types import Comparison, Curve, Group, Study
 
 
 def verdicts(study: Study, group: Group) -> list[str]:
     """The answer on one data set: for two runs that of the comparison, for more the best by each score."""
-    labels = study.labels
+    labels, titles = study.labels, score_titles(group.runs)
     pairs = [
-        replace(row, baseline=labels[row.baseline], system=labels[row.system])
+        replace(row, baseline=labels[row.baseline], system=labels[row.system], score=titles[row.score])
         for row in study.comparisons
         if row.dataset == group.dataset
     ]
     leaders = {
-        score: [labels[name] for name in names]
+        titles[score]: [labels[name] for name in names]
         for (dataset, score), names in study.leaders.items()
         if dataset == group.dataset
     }
-    curves = [curve for curve in study.curves if curve.dataset == group.dataset]
+    curves = [replace(curve, score=titles[curve.score]) for curve in study.curves if curve.dataset == group.dataset]
     return [*(_curve(curve, curves) for curve in curves), *_sentences(pairs, leaders)]
 
 
@@ -36,7 +37,9 @@ def _curve(curve: Curve, curves: Sequence[Curve]) -> str:
 
 def macro_verdicts(study: Study) -> list[str]:
     """The answer by the averages over data sets, which name systems."""
-    return _sentences(study.comparisons.macro, study.average_leaders)
+    titles = score_titles(study.runs)
+    rows = [replace(row, score=titles[row.score]) for row in study.comparisons.macro]
+    return _sentences(rows, {titles[score]: names for score, names in study.average_leaders.items()})
 
 
 def _sentences(pairs: Sequence[Comparison], leaders: Mapping[str, Sequence[str]]) -> list[str]:
@@ -62,10 +65,4 @@ def _best(names: Sequence[str], scores: Sequence[str], of: int) -> str:
 def _from_the_best(rows: Sequence[Comparison]) -> list[Comparison]:
     """The rows as seen from the system that wins more scores."""
     wins = sum({"better": 1, "worse": -1}.get(row.verdict, 0) for row in rows)
-    turned = {"better": "worse", "worse": "better"}
-    if wins >= 0:
-        return list(rows)
-    return [
-        replace(row, baseline=row.system, system=row.baseline, verdict=turned.get(row.verdict, row.verdict))
-        for row in rows
-    ]
+    return list(rows) if wins >= 0 else [row.turned() for row in rows]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from harness.report.terminal.generation_line import price
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
 
@@ -26,7 +27,7 @@ def print_dry_run(runs: Sequence[Mapping[str, Any]]) -> None:
         cells = ["unknown" if costs[field] is None else f"{costs[field]:,}" for field in counted]
         cells.append("unknown" if costs["seconds"] is None else str(timedelta(seconds=round(costs["seconds"]))))
         if priced:
-            cells.append("unknown" if costs["cost"] is None else f"{costs['cost']:.2f}")
+            cells.append("unknown" if costs["cost"] is None else price(costs["cost"]))
         shown.add_row(name, *cells)
     out = console()
     show(out, shown)

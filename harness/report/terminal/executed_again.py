@@ -65,6 +65,8 @@ def _outputs(outputs: OutputsAgain) -> list[str]:
 
 
 def _shown(difference: Difference) -> str:
+    if difference.stored is None and difference.here is None:
+        return f"{difference.place}: {difference.what}"
     return f"{difference.place}: {difference.what} is {_text(difference.stored)} there, {_text(difference.here)} here"
 
 

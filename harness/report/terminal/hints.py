@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,16 +10,19 @@ from pathlib import Path
 from harness.inputs.visible import in_line
 from harness.report.terminal.summary import console
 
-MANY = 8
-"""More folders than this are named by a pattern, where one names them and nothing else."""
+FEW, MANY = 2, 6
+"""Up to so many folders are written out; of more, a pattern or the runs' names where these say the same, up to MANY."""
+KEYED = re.compile(r"(.+)-[0-9a-f]{8}")
+"""A run folder: its run's name and key."""
 
 
 def print_next(folders: Sequence[Path], comparable: Sequence[Path], pages: bool) -> None:
     """`comparable`: those of the folders (and maybe an earlier run's) that are on the same data as another one.
     `pages`: the runs are in a store that `harness ui` shows."""
-    words = [["compare", *_named(comparable)]] if len(comparable) > 1 else []
-    words += [["best", *_named(comparable)]] if len(comparable) > 2 else []
-    words += [["report", *_named(folders), "-o", "report.html"]]
+    others, named = _named(comparable), _named(folders)
+    words = [["compare", *others]] if others and len(comparable) > 1 else []
+    words += [["best", *others]] if others and len(comparable) > 2 else []
+    words += [["report", *named, "-o", "report.html"]] if named else [["runs"]]
     words += [["ui"]] if pages else []
     out = console()
     out.print("next", style="dim")
@@ -27,10 +31,13 @@ def print_next(folders: Sequence[Path], comparable: Sequence[Path], pages: bool)
 
 
 def _named(folders: Sequence[Path]) -> list[str]:
-    """The folders, quoted for a shell."""
+    """The folders as one types them, quoted for a shell; nothing where that would be too long to read."""
     parents = {folder.parent for folder in folders}
-    if len(folders) > MANY and len(parents) == 1:
-        parent = parents.pop()
+    if len(folders) > FEW and len(parents) == 1:
+        parent = next(iter(parents))
         if {path for path in parent.iterdir() if not path.name.startswith(".")} == set(folders):
             return [f"{shlex.quote(str(parent))}/*"]
-    return [shlex.quote(str(folder)) for folder in folders]
+        names = [match[1] for folder in folders if (match := KEYED.fullmatch(folder.name))]
+        if len(set(names)) == len(folders) <= MANY and parent.parts[:1] == ("runs",):
+            return [shlex.quote(name) for name in names]  # just made, so the newest of their names
+    return [shlex.quote(str(folder)) for folder in folders] if len(folders) <= MANY else []

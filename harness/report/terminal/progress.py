@@ -1,12 +1,15 @@
-"""A live bar with rate, a note and time left on standard error; quiet where that is not a terminal."""
+"""A live bar with rate, a note and time left on standard error; a line now and then where that is not a terminal."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
+from harness.report.terminal.progress_lines import Lines
 from harness.types import Step
 
+LINES = "HARNESS_PROGRESS"
 NARROW = 72
 """Columns below which there is room for the counts and the rate only."""
 
@@ -26,7 +29,7 @@ class _Silent:
 
 
 def silent(stage: str, total: int) -> Step:
-    """No bar: the seam's fake, and what a pipe gets."""
+    """No bar: the seam's fake."""
     return _Silent()
 
 
@@ -66,5 +69,9 @@ class _Bar:
 
 
 def bars(wanted: bool) -> Any:
-    """Live bars where they are wanted and standard error is a terminal."""
-    return _Bar if wanted and sys.stderr.isatty() else silent
+    """Where they are wanted: live bars on a terminal, else lines, unless the environment says `HARNESS_PROGRESS=0`."""
+    if not wanted:
+        return silent
+    if sys.stderr.isatty():
+        return _Bar
+    return silent if os.environ.get(LINES) == "0" else Lines

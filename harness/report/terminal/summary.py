@@ -16,6 +16,7 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line, visible
 from harness.report.numbers import digits_of, interval, number
+from harness.report.terminal.generation_line import generation_line
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
 from harness.report.terminal.slice_table import slice_tables, worst_slice
@@ -87,6 +88,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
             labelled(out, "outputs", texts)
         for warning in run.health["warnings"]:
             labelled(out, "warning", warning, "yellow")
+    if took := generation_line(run.manifest.get("generation") or {}):
+        labelled(out, "generated", took)
     if run.path is not None:
         labelled(out, "run folder", linked(str(run.path), run.path))
     logged = run.manifest.get("mlflow")

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from harness.report.numbers import number
 from harness.types import Comparison
 
+REACH = 20
+"""A number of examples beyond so many times those at hand helps nobody: the difference seen is next to none."""
 STAGES = ("retrieval", "faithfulness", "answer")
 """Parts of a system that retrieves and answers."""
 
@@ -83,7 +85,7 @@ def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
     """What could have been seen."""
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
-    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed]
+    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed and row.needed <= REACH * row.n]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
     seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]

@@ -32,21 +32,50 @@ def page(browser: Any, path: Path) -> Iterator[Opened]:
 
 def test_the_answer_stands_at_the_top(page: Opened) -> None:
     assert page.text("h1") == "good, fair and bad on dev"
-    assert "good is best on bleu" in page.text(".verdicts")
-    row = page.page.locator(".scores tbody tr", has_text="good")
+    assert "good is best on BLEU" in page.text(".verdicts")
+    row = page.page.locator(".scores tbody:first-of-type tr", has_text="good")
     assert row.locator(".estimate.best").count() == 5
     assert "better than the baseline" in row.locator("td").first.inner_text()
     assert "fair: 2 of 60 examples failed" in page.text(".warnings")
 
 
+def test_differences_from_the_baseline_have_intervals_and_p(page: Opened) -> None:
+    part = page.page.locator(".scores tbody.differences")
+    assert part.locator(".part").inner_text().startswith("Difference from bad")
+    names = part.locator("tr:not(.part) th").all_inner_texts()
+    assert names == ["good", "fair"]
+    cell = part.locator("td").first.inner_text()
+    assert re.match(r"\+\d+\.\d\d", cell) and "better than bad" in cell and re.search(r"p = 0\.\d+$", cell), cell
+    assert page.page.locator(".scores tbody:first-of-type .letters").first.inner_text() == "a"
+    said = page.text(".paper blockquote")
+    assert "examples), bad reaches BLEU " in said and "good +" in said and "p = 0.0" in said
+
+
+def test_the_first_paint_has_an_example(browser: Any, path: Path) -> None:
+    """Before any frame: the examples of a small report are read by the script that stands behind them."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.add_init_script(
+        "requestAnimationFrame(function look() {"
+        " const pane = document.getElementById('detail');"
+        " if (pane) window.first ??= pane.textContent;"
+        " if (!window.first) requestAnimationFrame(look); })"
+    )
+    page.goto(path.resolve().as_uri())
+    page.wait_for_function("window.first")
+    first = page.evaluate("window.first")
+    assert "Reading" not in first and "example-" in first
+    context.close()
+
+
 def test_a_click_on_a_head_sorts_the_scores(page: Opened) -> None:
-    names = page.page.locator(".scores tbody th bdi")
-    head = page.page.locator(".scores thead button", has_text="rouge2").first
+    names = page.page.locator(".scores tbody:first-of-type th bdi")
+    head = page.page.locator(".scores thead button", has_text="ROUGE-2").first
     head.click()
     assert names.all_inner_texts() == ["good", "fair", "bad"]
     head.click()
     assert names.all_inner_texts() == ["bad", "fair", "good"]
-    assert page.page.locator("th[aria-sort=ascending]").inner_text().startswith("rouge2")
+    assert page.page.locator("th[aria-sort=ascending]").inner_text().startswith("ROUGE-2")
     assert page.page.locator(".scores .more").first.is_hidden()
     page.page.locator(".show-more").check()
     assert page.page.locator(".scores .more").first.is_visible()
@@ -65,7 +94,11 @@ def test_every_chart_is_drawn_when_it_comes_into_view(page: Opened) -> None:
     assert tabs.first.get_attribute("aria-selected") == "true"
     page.page.locator("#theme").click()  # light
     page.page.locator("#theme").click()  # dark
+    page.page.locator("#figure-0").scroll_into_view_if_needed()
     page.page.locator(".chart[data-drawn=dark]").first.wait_for()
+    page.page.evaluate("dispatchEvent(new Event('beforeprint'))")  # paper is white
+    page.page.locator(".chart[data-drawn=light]").first.wait_for()
+    page.page.evaluate("dispatchEvent(new Event('afterprint'))")
 
 
 def test_wins_come_first_and_losses_too(page: Opened) -> None:

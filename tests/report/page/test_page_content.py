@@ -34,7 +34,7 @@ def study(runs: Any, baseline: Any = None, **options: Any) -> Study:
 
 def block(page: str, name: str) -> Any:
     text = page.split(f'id="block-{name}">')[1].split("</script>")[0]
-    return json.loads(zlib.decompress(base64.b64decode(text)))
+    return json.loads(text) if text[0] in "[{" else json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +54,18 @@ def with_tests(studied: Study, rows: list[Comparison]) -> Study:
 
 def test_the_best_is_named_with_all_that_cannot_be_told_apart() -> None:
     studied = study(three_runs(), resamples=300)
-    assert verdicts.verdicts(studied, studied.groups[0])[0].startswith("good is best on bleu")
+    assert verdicts.verdicts(studied, studied.groups[0])[0].startswith("good is best on BLEU")
     alike = [
         replace(row, verdict="not distinguishable") if "fair" in (row.baseline, row.system) else row
         for row in studied.comparisons
     ]
     close = with_tests(studied, alike)
     assert close.leaders["dev", "bleu"] == ["good", "fair"]
-    assert "good leads on bleu" in verdicts.verdicts(close, close.groups[0])[0]
+    assert "good leads on BLEU" in verdicts.verdicts(close, close.groups[0])[0]
     assert "but fair cannot be told apart from it." in verdicts.verdicts(close, close.groups[0])[0]
     unclear = with_tests(studied, [replace(row, verdict="not distinguishable") for row in studied.comparisons])
     assert verdicts.verdicts(unclear, unclear.groups[0]) == [
-        "On bleu, rouge1, rouge2, rougeL and rougeLsum no run can be told apart from the best (good)."
+        "On BLEU, ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum no run can be told apart from the best (good)."
     ]
 
 
@@ -77,14 +77,14 @@ def test_over_several_data_sets_the_average_has_a_sentence(runs: list[Any]) -> N
     ]
     said = average(study(both, resamples=200))
     assert said is not None and said["of"] == "average of 2 data sets"
-    assert said["verdicts"][0]["name"] == "good" and said["verdicts"][0]["rest"].startswith("is best on bleu")
+    assert said["verdicts"][0]["name"] == "good" and said["verdicts"][0]["rest"].startswith("is best on BLEU")
     assert average(study(runs, resamples=50)) is None
 
 
 def test_of_two_runs_the_sentence_starts_with_the_winner(runs: list[Any]) -> None:
     studied = study([runs[0], runs[2]], resamples=300)
     (said,) = verdicts.verdicts(studied, studied.groups[0])
-    assert said.startswith("good is better than bad on bleu")
+    assert said.startswith("good is better than bad on BLEU")
 
 
 def test_lower_is_better_where_it_is() -> None:
@@ -287,3 +287,25 @@ def test_contexts_come_with_what_was_judged_of_them() -> None:
     plain = page_of(study(three_runs(12), resamples=50))
     assert not block(plain, "index")["groups"][0]["contextual"]
     assert "contexts" not in block(plain, "outputs-0-0")
+
+
+def test_the_winner_is_on_top_and_the_sentence_has_the_numbers(runs: list[Any]) -> None:
+    studied = study(list(reversed(runs)), resamples=300)
+    (table,) = tables(studied)
+    assert [row["label"] for row in table.rows] == ["good", "fair", "bad"]
+    assert table.differences is not None and table.differences["from"] == "good"
+    assert [row["label"] for row in table.differences["rows"]] == ["fair", "bad"]
+    (row,) = [
+        row for row in studied.comparisons if {row.system, row.baseline} == {"good", "bad"} and row.score == "bleu"
+    ]
+    seen = row if row.system == "bad" else row.turned()
+    cell = table.differences["rows"][1]["cells"][0]
+    assert cell["value"] == seen.difference and cell["mark"] == "worse"
+    assert table.paper.startswith("On dev (n = 40 examples), good has the highest BLEU of 3 systems, ")
+    assert "It is better than fair and bad (each p ≤ " in table.paper
+    assert "adjusted over 15 tests by step-down max-T" in table.paper and "BLEU signature: " in table.paper
+    assert {cell.letters for row in table.rows for cell in row["cells"] if cell.value} >= {"a", "b", "c"}
+    (alone,) = tables(study(runs[:1], resamples=50))
+    assert alone.differences is None and alone.paper.startswith("good reaches BLEU ")
+    (pair,) = tables(study(runs[:2], resamples=100))
+    assert "Differences from fair: BLEU +" in pair.paper

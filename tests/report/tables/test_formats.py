@@ -199,8 +199,8 @@ def read_back(printed: str, count: int) -> list[str]:
     rows: dict[int, str] = {}
     for line in printed.splitlines():
         words = "".join(line.split())
-        if words[:4].isdecimal() and words[4:5] == "x" and words.endswith("1.0000"):
-            rows[int(words[:4])] = words[5:].removesuffix("1.0000").removesuffix("x")
+        if words[:4].isdecimal() and words[4:5] == "x" and words.endswith("1.00"):
+            rows[int(words[:4])] = words[5:].removesuffix("1.00").removesuffix("x")
     assert sorted(rows) == list(range(count))
     same = str.maketrans({"ˆ": "^", "˜": "~", "’": "'"})
     return [unicodedata.normalize("NFKC", rows[i].translate(same)) for i in range(count)]
@@ -229,6 +229,16 @@ def test_tex_shows_letters_and_signs(tmp_path: Path) -> None:
     assert set(texts[0] + texts[1]) <= latex_table.KEPT  # all of which the test above compiles
     printed = compiled(many(texts), tmp_path, r"\usepackage[T1]{fontenc}\usepackage{lmodern}")
     assert read_back(printed, len(texts)) == texts
+
+
+@pytest.mark.parametrize("interval", ["bounds", "plus-minus"])
+def test_three_metrics_do_not_overflow_a_column(interval: str, tmp_path: Path) -> None:
+    scores = {"bleu": 27.31, "rougeL": 0.4123, "chrf": 55.02}
+    text = latex(study([run("lexrank", scores), run("our system", scores)]), interval)
+    compiled(
+        text, tmp_path, "\\setlength{\\hoffset}{0pt}\\AtBeginDocument{\\textwidth=7cm \\hsize=7cm \\linewidth=7cm}"
+    )
+    assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
 
 
 def test_lualatex_shows_what_pdflatex_cannot(tmp_path: Path) -> None:

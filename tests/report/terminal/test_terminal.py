@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -185,13 +186,23 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.count("a[/b][red]c") == 2
 
 
+def test_what_generating_took_is_shown_where_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    run = harness.evaluate(["a"], ["a"], ["exact_match"], resamples=0)
+    manifest: dict[str, Any] = {"system": {"repeats": 1}, "dataset": {"examples": 1}}
+    print_run(replace(run, manifest={**manifest, "generation": {"generated": 1, "cost": None}}))
+    assert "generated" not in capsys.readouterr().out
+    facts = {"input_tokens": 1000, "output_tokens": 20, "latency_p50": 0.5, "cost": 0.002}
+    print_run(replace(run, manifest={**manifest, "generation": facts}))
+    shown = "generated   1,000 tokens in, 20 out; latency 0.50 s (median); cost 0.002\n"
+    assert shown in capsys.readouterr().out
+
+
 def test_missing_values_are_shown_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
     print_run(harness.evaluate(["a"], ["a"], ["rouge"], resamples=200))
     assert "one example: no interval" in capsys.readouterr().out
 
 
-def test_bars_are_quiet_in_a_pipe_and_when_unwanted() -> None:
-    assert bars(True) is silent  # pytest's standard error is no terminal
+def test_bars_are_silent_when_unwanted() -> None:
     assert bars(False) is silent
     with silent("x", 3) as step:
         assert step.advance(2) is None  # type: ignore[func-returns-value]

@@ -11,23 +11,70 @@ async function loaded() {
   return [await library, await charts];
 }
 
+const GAP = 28;
+
+// How many panels stand side by side: as many as fit, rows evenly filled, none alone in the last row. Rather than that,
+// panels are narrower or stand below each other. theme.py has the same rule for files.
+function across(panels, width) {
+  const count = panels.length, fluid = panels[0].width === "container";
+  const least = Math.max(...panels.map(({ usermeta }) => usermeta.least)), { beside } = panels[0].usermeta;
+  const fits = (size) => Math.max(1, Math.min(count, Math.floor((width - beside + GAP) / (size + GAP))));
+  const { row } = panels[0].usermeta;
+  if (row) { // as many as belong together, or an even part of them
+    for (let columns = row; columns > 1; columns--) if (row % columns === 0 && columns <= fits(0.6 * least)) return columns;
+    return 1;
+  }
+  const alone = (columns) => columns > 1 && count % columns === 1;
+  const even = Math.ceil(count / Math.ceil(count / fits(least)));
+  if (!alone(even)) return even;
+  for (let columns = even + 1; columns <= fits(fluid ? 0.75 * least : least); columns++) if (!alone(columns)) return columns;
+  for (let columns = even - 1; columns > 1; columns--) if (!alone(columns)) return columns;
+  return count > 3 ? even : 1; // a long column is no better
+}
+
+// The first panel of a row has the labels of all.
+function layOut(grid, beside, columns) {
+  if (grid.children.length === 1) return;
+  const others = columns > 1 ? ` repeat(${columns - 1}, minmax(0, 1fr))` : "";
+  const first = `minmax(0, calc(${beside}px + (100% - ${beside + (columns - 1) * GAP}px) / ${columns}))`;
+  grid.style.gridTemplateColumns = beside ? first + others : `repeat(${columns}, minmax(0, 1fr))`;
+}
+
+function unlabelled(panel) {
+  const copy = structuredClone(panel);
+  if (!copy.usermeta.beside) return copy;
+  for (const part of [copy, ...(copy.layer ?? [])]) {
+    const y = part.encoding?.y;
+    if (y?.type === "nominal") y.axis = { ...y.axis, labels: false };
+  }
+  return copy;
+}
+
 async function drawChart(node) {
   const [embed, { figures, light, dark }] = await loaded();
   const theme = isDark() ? "dark" : "light";
-  if (node.dataset.theme === theme) return;
+  if (node.dataset.theme === theme || !node.clientWidth) return; // drawn, or of another tab by now
   node.dataset.theme = theme;
-  const { name, legend, panels } = figures[node.dataset.figure];
+  node.removeAttribute("data-drawn");
+  const { name, legends, panels } = figures[node.dataset.figure];
   const options = {
     ast: true, renderer: "svg", defaultStyle: false, config: { ...(theme === "dark" ? dark : light), font: getComputedStyle(document.body).fontFamily }, mode: "vega-lite",
     tooltip: { disableDefaultStyle: true, theme: "page" }, downloadFileName: name,
   };
   const actions = { export: true, source: false, compiled: false, editor: false };
+  const columns = across(panels, node.clientWidth);
+  node.dataset.columns = columns;
+  const legend = legends[node.clientWidth > 1040 ? 0 : legends.length - 1];
   const key = legend ? element("div", { class: "key" }) : null;
   const grid = element("div", { class: "panels" }, ...panels.map((panel) => element("div", { class: "panel" + (panel.width === "container" ? " fluid" : "") })));
+  layOut(grid, panels[0].usermeta.beside, columns);
   node.replaceChildren(...(key ? [key] : []), grid);
   if (key) await embed(key, legend, { ...options, actions: false });
-  for (const [i, panel] of panels.entries()) await embed(grid.children[i], structuredClone(panel), { ...options, actions });
-  node.setAttribute("data-drawn", theme);
+  for (const [i, panel] of panels.entries()) {
+    if (node.dataset.theme !== theme) return; // chosen anew meanwhile
+    await embed(grid.children[i], i % columns ? unlabelled(panel) : structuredClone(panel), { ...options, actions });
+  }
+  if (node.dataset.theme === theme) node.setAttribute("data-drawn", theme);
 }
 
 const inView = new Set();
@@ -74,6 +121,21 @@ function watchCharts() {
   }, { rootMargin: "200px" });
   for (const node of document.querySelectorAll(".chart")) seen.observe(node);
 }
+
+// In a window of another width other panels may stand side by side.
+let resized = 0;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(async () => {
+    for (const node of inView) {
+      if (!node.dataset.columns) continue;
+      const [, { figures }] = await loaded();
+      if (String(across(figures[node.dataset.figure].panels, node.clientWidth)) === node.dataset.columns) continue;
+      delete node.dataset.theme;
+      drawChart(node);
+    }
+  }, 200);
+});
 
 const redrawCharts = () => { for (const node of inView) drawChart(node); };
 

@@ -10,7 +10,7 @@ function offer() {
   const of = group();
   byId("dataset-choice").hidden = groups.length < 2;
   options(byId("dataset"), groups.map(({ dataset }, i) => [i, plain(dataset)]), state.d);
-  options(byId("score"), of.scores.map(({ name }) => [name, plain(name)]), state.s);
+  options(byId("score"), of.scores.map(({ name, title }) => [name, plain(title)]), state.s);
   const runs = of.runs.map((run, i) => [i, plain(run.label)]);
   for (const side of ["a", "b"]) {
     options(byId(side), runs, state[side]);

@@ -154,11 +154,11 @@ function card(run, row) {
 
 function scoresOf(run, row) {
   const of = group(), made = element("dl", { class: "scores-of" });
-  for (const { name, digits } of of.scores) {
+  for (const { name, title, digits } of of.scores) {
     if (name.includes(".") && name !== state.s) continue;
     const value = of.scoreOf(name, run, row);
     if (Number.isNaN(value)) continue;
-    made.append(element("div", { class: name === state.s ? "main" : null }, element("dt", {}, isolated(name)), element("dd", {}, rounded(value, digits))));
+    made.append(element("div", { class: name === state.s ? "main" : null }, element("dt", {}, isolated(title)), element("dd", {}, rounded(value, digits))));
   }
   return made;
 }

@@ -1,11 +1,11 @@
-// The start: what is above is there already; the examples are read after the first paint.
+// The start: what is above is there already; the examples are read after the first paint, those of a small report before.
 
 async function start() {
   watchTheme();
   watchTables();
   watchKeys();
   watchCharts();
-  await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+  if (!isPlain("index")) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
   const index = await unpackedJson("index");
   groups = index.groups.map((info, place) => new Group(info, place));
   listen();

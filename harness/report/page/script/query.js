@@ -5,7 +5,7 @@ function sorts() {
   const of = group(), two = state.a !== state.b && state.s;
   return [
     ...(two ? [["wins", "biggest wins of A"], ["losses", "biggest losses of A"], ["gap", "biggest differences"]] : []),
-    ...(state.s ? of.runs.map((run, i) => [`score ${i}`, `${state.s} of ${plain(run.label)}`]) : []),
+    ...(state.s ? of.runs.map((run, i) => [`score ${i}`, `${plain(of.about(state.s).title)} of ${plain(run.label)}`]) : []),
     ["source", "length of source"],
     ["references", "length of reference"],
     ...of.runs.map((run, i) => [`output ${i}`, `length of ${plain(run.label)}`]),

@@ -2,7 +2,9 @@
 
 const THEMES = ["auto", "light", "dark"];
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
+let printing = false; // paper is white
 const isDark = () => {
+  if (printing) return false;
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : systemDark.matches;
 };
@@ -33,5 +35,8 @@ function watchTheme() {
     useTheme(theme);
   });
   systemDark.addEventListener("change", redrawCharts);
+  for (const [event, now] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => { printing = now; redrawCharts(); });
+  }
 }
 
