@@ -30,13 +30,13 @@ SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "few": (few.lines, 600),
     "several": (several.lines, 1000),
     "repeats": (repeats.lines, 1000),
-    "best": (best.lines, 150),
-    "stopping": (stopping.lines, 120),
-    "slices": (slices.lines, 200),
-    "meta": (meta.lines, 100),
+    "best": (best.lines, 600),
+    "stopping": (stopping.lines, 400),
+    "slices": (slices.lines, 600),
+    "meta": (meta.lines, 200),
     "checkpoints": (checkpoints.lines, 1000),
     "gate": (gate.lines, 1000),
-    "race": (race.lines, 1000),
+    "race": (race.lines, 200),
     "texts": (texts.lines, 400),
 }
 """What makes each, and from how many samples a cell."""
