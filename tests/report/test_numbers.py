@@ -102,7 +102,7 @@ def test_a_brevity_penalty_has_four_digits_everywhere(short: RunResult, capsys: 
     print_run(short)
     shown = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines() if "bleu" in line}
     assert (shown["bleu.bp"], shown["bleu.sys_len"], shown["bleu.ref_len"]) == (f"{penalty:.4f}", "390", "400")
-    assert f"| {penalty:.4f} [" in harness.table([short], scores=["bleu.bp"], resamples=100)
+    assert f"| {penalty:.4f} [" in harness.table([short], scores=["bleu.bp"], resamples=100, digits="metric")
     chart = json.dumps(harness.plot([short], "forest", scores=["bleu.bp"], resamples=100).to_dict())
     assert f'"shown": "{penalty:.4f}"' in chart
 
