@@ -91,6 +91,8 @@ class Part:
     effects: Effects
     best: Best | None
     """None where fewer than two cells answered all examples."""
+    alone: str | None
+    """The cell that is the only one, where a race dropped all others."""
     cheapest: str | None
     """Of the best and all that cannot be told apart from it, where that is not the best itself."""
     against: str | None
@@ -198,11 +200,16 @@ def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Pro
         levels=seen.levels,
         effects=seen.effects,
         best=best,
+        alone=whole[0].name if len(whole) == 1 and _dropped(cells) == len(cells) - 1 else None,
         cheapest=_cheapest(best, dict(zip(labels, expenses, strict=True))),
         against=against,
         points=points_of(labels, seen.estimates, expenses, seen.metric.higher_is_better),
         saved=_saved(named),
     )
+
+
+def _dropped(cells: Sequence[Cell]) -> int:
+    return sum(cell.state == "dropped" for cell in cells)
 
 
 def _labels(cells: Sequence[Cell]) -> list[str]:

@@ -31,8 +31,8 @@ class Layout:
     interval: str = "bounds"
     """`bounds`, `plus-minus` or `none`."""
     digits: int | str = "auto"
-    """After the point; `auto`: so many that half of an interval's width has two that count; `metric`: as each metric
-    says."""
+    """After the point; `auto`: so many that half of an interval's width has two that count, and at most one fewer than
+    `metric`, which is as each metric says."""
     caption: str | None = None
     """Of a LaTeX table, as LaTeX."""
     label: str | None = None

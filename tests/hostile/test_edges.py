@@ -54,7 +54,7 @@ OPTIONS = [
     ("cache_gb=1e300", "cache_gb=1e+300; expected gigabytes, 0 or more"),
     ("stats.level=nan", "stats.level=nan; expected a finite number"),
     ("metrics=null", "metrics=null is not a choice; metrics has: answer_relevance, bertscore, bleu, chrf,"),
-    ("system=null", "system=null is not a choice; system has: adapters, bm25, checkpoints, command, copy,"),
+    ("system=null", "system=null is not a choice; system has: adapters, bm25, checkpoints, column, command, copy,"),
     ("dataset=null", "dataset=null is not a choice; dataset has: beir, embedded, file, huggingface,"),
     ("postprocess=null", "postprocess=null is not a choice; postprocess has: chat, none, strip"),
     ("stats=null", "stats=null is not a choice; stats has: default"),

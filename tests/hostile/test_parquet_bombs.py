@@ -141,7 +141,7 @@ def test_file_that_is_far_larger_than_it_looks(
         load_run(folder).table  # noqa: B018
     assert str(raised.value).startswith(f"{folder}/{file}.parquet cannot be read ({said}" if said[0] == "m" else "")
     assert said in str(raised.value)
-    assert str(raised.value).endswith(f"; expected the {file} of a run")
+    assert f"; expected the {file} of a run" in str(raised.value)
 
 
 @pytest.mark.slow

@@ -69,7 +69,7 @@ def lay_out(
     study: Study, scores: Sequence[str] | None, interval: str, digits: int | str | None, sort: str | None = None
 ) -> Table:
     """The table of these scores, or of all headline scores. `digits`: None, as many as each metric says; `auto`, so
-    many that half of an interval's width has two that count. `sort`: the score by which rows of a data set are ordered,
+    many that half of an interval's width has two that count, and at most one less. `sort`: the score by which rows of a data set are ordered,
     the best first."""
     known = {name: score for run in reversed(study.runs) for name, score in run.scores.items()}
     order = dict.fromkeys(name for run in study.runs for name in run.scores)
@@ -92,9 +92,10 @@ def _digits(study: Study, name: str, digits: int | str | None) -> int:
         return digits
     halves = [half_width(run.scores[name]) for run in study.runs if name in run.scores]
     known = sorted(half for half in halves if half)
+    usual = digits_of(study.runs, name)
     if digits is None or not known:
-        return digits_of(study.runs, name)
-    return min(12, max(0, 1 - math.floor(math.log10(known[len(known) // 2]))))
+        return usual
+    return min(12, max(0, usual - 1, 1 - math.floor(math.log10(known[len(known) // 2]))))
 
 
 def _sorted(section: Section, score: str) -> Section:

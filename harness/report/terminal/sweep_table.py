@@ -99,6 +99,8 @@ def sentences(part: Any) -> list[str]:
 def best(part: Any) -> list[str]:
     """The best with its correction, what equals it, and the cheapest of those."""
     row = part.best
+    if part.alone is not None:
+        return [f"Best: {part.alone}: the race dropped all others."]
     if row is None:
         return ["Fewer than two cells have answered all examples: there is no best yet."]
     own = f"{number(row.corrected, row.digits)} {bounds(row.corrected_low, row.corrected_high, row.digits)}"
