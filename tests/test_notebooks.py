@@ -36,6 +36,7 @@ def test_a_notebook_prints_what_is_kept_in_it(name: str, word: str, tmp_path: Pa
         assert verified.findings == [] and verified.numbers > 10
 
 
+@pytest.mark.slow
 def test_the_learning_curve_is_drawn(tmp_path: Path) -> None:
     made = executed(FOLDER / "checkpoints.ipynb", tmp_path, steps=25)
     outputs = [output for cell in made.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -72,7 +72,7 @@ def assert_same(folder: str, other: str) -> None:
 # ---------------------------------------------------------------- the bytes of the whole
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("n", [1, 2, 3, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("more", [(), ("dataset.cluster=talk", "stats.strata=side")], ids=["plain", "clusters"])
 def test_the_bytes_of_the_whole_run(data: Path, cli: Cli, n: int, more: tuple[str, ...]) -> None:
     good(cli(*RUN, *more, "output_dir=whole"))

@@ -85,6 +85,7 @@ def test_a_killed_study_goes_on_as_if_nothing_had_been(
     assert tried() == whole
 
 
+@pytest.mark.slow
 def test_a_trial_whose_process_ended_while_it_asked(toy: Path, cli: Cli) -> None:
     options = (*TOY, "objective=bleu", "hydra.sweeper.trials=3")
     assert cli(*options).code == 0

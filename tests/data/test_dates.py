@@ -29,6 +29,7 @@ def test_dates_in_words() -> None:
     assert not {row["id"] for row in train} & {row["id"] for row in test}
 
 
+@pytest.mark.slow
 def test_the_demonstration_shortened(
     tmp_path: Path, cli: Callable[..., Called], monkeypatch: pytest.MonkeyPatch
 ) -> None:

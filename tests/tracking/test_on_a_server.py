@@ -221,7 +221,12 @@ FAULTS: dict[str, Callable[[], Callable[[str, str], str | None]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+LONG = ("dies at once", "dies before the numbers", "dies at the end", "hangs from the start", "500 on everything")
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in FAULTS]
+)
 def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
     files: Path, cli: Cli, server: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
