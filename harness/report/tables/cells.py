@@ -69,8 +69,8 @@ def lay_out(
     study: Study, scores: Sequence[str] | None, interval: str, digits: int | str | None, sort: str | None = None
 ) -> Table:
     """The table of these scores, or of all headline scores. `digits`: None, as many as each metric says; `auto`, so
-    many that half of an interval's width has two that count, and at most one less. `sort`: the score by which rows of a data set are ordered,
-    the best first."""
+    many that half of an interval's width has two that count, and at most one fewer. `sort`: the score by which rows of
+    a data set are ordered, the best first."""
     known = {name: score for run in reversed(study.runs) for name, score in run.scores.items()}
     order = dict.fromkeys(name for run in study.runs for name in run.scores)
     chosen = scores if scores is not None else [name for name in order if known[name].headline]
