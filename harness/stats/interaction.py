@@ -67,4 +67,5 @@ def _interaction(parts: Sequence[Tested]) -> Interaction:
         worst=worst.dataset,
         worst_difference=worst.difference,
         digits=worst.digits,
+        title=worst.title,
     )

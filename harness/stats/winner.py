@@ -68,6 +68,8 @@ class Best:
     """The names of those beside the winner."""
     held_out: int | None = None
     """With `split`: how many examples or clusters the best was not chosen on; the others, `n`, it was."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ def winners_of(contest: Contest, options: Options) -> Iterator[Best]:
             ties=tuple(runs[i].name for i in chosen.ties),
             contenders=len(chosen.contenders),
             rivals=tuple(runs[i].name for i in chosen.contenders if i != winner),
+            title=metric.title_of(score),
         )
 
 

@@ -196,6 +196,8 @@ class Interaction:
     """The slice in which the system does worst against the baseline."""
     worst_difference: float | None
     digits: int = DIGITS
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 class Comparisons(Shown, list[Comparison]):

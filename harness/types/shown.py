@@ -127,7 +127,7 @@ def comparisons_of(rows: Sequence[Any], title: str) -> Shape:
     for row in rows:
         difference, p_value = _signed(row.difference, row.digits), number(row.p_adjusted, 4)
         within = bounds(row.low, row.high, row.digits)
-        names = (row.dataset, row.system, row.baseline, row.score)
+        names = (row.dataset, row.system, row.baseline, row.title)
         body.append((*names, difference, within, p_value, row.verdict))
     return Shape(title, head, body)
 
