@@ -44,6 +44,6 @@ def interaction_line(row: Interaction, level: float) -> str:
     """Whether a difference is the same everywhere, and where it is worst."""
     varies = row.p_adjusted <= 1 - level
     verdict = "varies between" if varies else "is not shown to vary between"
-    lowest = f"lowest in {in_line(row.worst)}: {number(row.worst_difference, row.digits)}"
+    worst = f"worst in {in_line(row.worst)}: {number(row.worst_difference, row.digits)}"
     names = f"{in_line(row.system)} against {in_line(row.baseline)}"
-    return f"{names}, {row.score}: the difference {verdict} {row.slices} slices (p = {row.p_adjusted:.4f}); {lowest}"
+    return f"{names}, {row.score}: the difference {verdict} {row.slices} slices (p = {row.p_adjusted:.4f}); {worst}"
