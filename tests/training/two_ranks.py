@@ -1,7 +1,7 @@
 """`torchrun two_ranks.py MODEL OUT MODE`: trains a little, writes what the callback saw on this rank.
 
 Modes: `plain`; `few`, one example for two ranks; `fsdp`, weights that are sharded, and `unseen`, the same without the
-callback; `broken`, a rank that fails; `old`, sharded as it is refused.
+callback; `broken`, a rank that fails.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.systems.huggingface import HuggingFace
-from harness.training import HarnessCallback, evaluate_checkpoint, load_best
+from harness.training import HarnessCallback, load_best
 
 ROWS = [{"id": str(i), "source": f"w{i % 9} w{i % 7 + 1}", "references": [f"w{i % 5} w14"]} for i in range(40)]
 METRICS = ["chrf", "exact_match"]
@@ -59,11 +59,6 @@ def main(folder: str, out: Path, mode: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = Pretrained(folder, "model").load("AutoModelForCausalLM" if sharded else "T5ForConditionalGeneration")[2]
     rows = ROWS[:1] if mode == "few" else ROWS
-    if mode == "old":
-        from torch.distributed.fsdp import FullyShardedDataParallel
-
-        with_parts = FullyShardedDataParallel(model, device_id=arguments.device)
-        evaluate_checkpoint(with_parts, tokenizer, rows, METRICS, **OPTIONS)
     data = [{"input_ids": [5, 6, 2], "labels": [5, 18, 2]}] * 16
     callback = HarnessCallback(rows, METRICS, stop_when="no further gain of 0.001 chrf can be told", **OPTIONS)
     trainer = Trainer(
