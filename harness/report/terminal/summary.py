@@ -147,7 +147,8 @@ def _stopped(run: RunResult) -> str:
     if stop["answer"] is None:
         return f"not known after all {stop['of']:,} examples: {run.scores[stop['score']].title} {known}"
     used = f"after {stop['examples']:,} of {stop['of']:,} examples, {stop['saved']:.0%} saved"
-    return f"{used}: {stop['answer']} {known}"
+    answer = stop["answer"].replace(stop["score"], run.scores[stop["score"]].title, 1)
+    return f"{used}: {answer} {known}"
 
 
 def _health(health: Mapping[str, Any]) -> str:
