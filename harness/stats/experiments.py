@@ -112,8 +112,8 @@ def piloted(
 
 
 def likely(spread: Spread, sample: Sample, place: int, level: float) -> Spread:
-    """The spread of a score by what could have been seen, where it has nothing that varies or is a share of examples;
-    unknown (NaN) where it has no scale to say it by."""
+    """The spread of a score, no less than what could have been seen where nothing varies, or few examples of a share
+    do; unknown (NaN) where the score has no scale to say it by."""
     share = bool(sample.two_valued[place])
     if spread.variance and (spread.seeds or not share):
         return spread
@@ -123,7 +123,8 @@ def likely(spread: Spread, sample: Sample, place: int, level: float) -> Spread:
     value = (sample.estimate()[place] - low) / (high - low)
     variance = np.array(spread.variance / sample.expansion.ratio / (high - low) ** 2)
     ends = share_interval(np.array(value), variance, evidence, level, AGRESTI_COULL)
-    return replace(spread, examples=((high - low) * float(ends[1] - ends[0]) / 2 / sample.expansion.reach(level)) ** 2)
+    error = (high - low) * float(ends[1] - ends[0]) / 2 / sample.expansion.reach(level)
+    return replace(spread, examples=max(spread.examples, error**2))
 
 
 def powered(rows: Sequence[Comparison], aim: Aim) -> list[Power]:
