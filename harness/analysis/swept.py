@@ -99,6 +99,8 @@ class Part:
     points: tuple[Point, ...]
     saved: Saved | None
     """Of a race."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +117,8 @@ class Swept(Shown):
         for part in self.parts:
             points = [(point.label, number(point.score, part.digits)) for point in part.points]
             best = f", the best {part.best.system}" if part.best else ""
-            yield Shape(f"{part.score} on {part.dataset}{best}", ("cell", part.score), points)
+            title = part.title or part.score
+            yield Shape(f"{title} on {part.dataset}{best}", ("cell", title), points)
 
 
 def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, progress: Progress = silent) -> Swept:
@@ -205,6 +208,7 @@ def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Pro
         against=against,
         points=points_of(labels, seen.estimates, expenses, seen.metric.higher_is_better),
         saved=_saved(named),
+        title=seen.metric.title_of(seen.score),
     )
 
 

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra import calling, varied
+from harness.cli.hydra import calling, varied, view_words
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.watching import Watch
@@ -197,6 +197,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "metrics has a _target_ but no name above it; expected a top key in the metric's YAML, for instance "
             "`my_score:`, with `_target_:` and the options indented below it"
         )
+    view_words.check(resolved["metrics"])
     postprocess = _build(resolved["postprocess"], "postprocess")
     metrics = {name: _metric(spec, name) for name, spec in resolved["metrics"].items()}
     stats = Options(**resolved["stats"])
