@@ -123,8 +123,8 @@ class Gathering:
     @property
     def _again(self) -> str:
         """The command that tries failed cells again: a study takes a trial that failed for told."""
-        told = self.total is not None and not self.config.retry_failed
-        return f"{calling.command()}{' retry_failed=true' if told else ''}"
+        studied = self.total is not None and not self.config.retry_failed
+        return f"{calling.command()}{' retry_failed=true' if studied else ''}"
 
     def interrupted(self) -> str:
         """What is to be known where a multirun is ended before its end."""
