@@ -100,7 +100,8 @@ def pilot(run: RunResult, options: ComparisonOptions, aim: Aim) -> list[Power]:
             degrees = spread.degrees if spread.seeds else degrees_of(parts.moves[:, i], spread.units)
             unit = sample.design.count(), design.label
             row = piloted(names, spread, unit, aim, degrees or spread.units - 1.0)
-            estimates.append(replace(row, digits=statistics.metric.digits_of(score)))
+            metric = statistics.metric
+            estimates.append(replace(row, digits=metric.digits_of(score), title=metric.title_of(score)))
     return estimates
 
 

@@ -80,6 +80,8 @@ class Power:
     """Seeds of each system that would detect it on these units."""
     note: str | None = None
     """What was taken for granted."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 def powers(
@@ -109,6 +111,7 @@ def powers(
                 None if error is None else power_of(asked, error, level, sides),
                 None if error is None or not asked else needed(row.n, error, asked, level, power, sides),
                 row.digits,
+                title=row.title,
             )
         )
     return estimates

@@ -121,7 +121,7 @@ def _task(composed: DictConfig) -> Any:
     marks.end(replace(ended, seconds=round(time.monotonic() - since, 3)))
     if Sweep.current is not None:  # it runs in the process that was called
         Sweep.current.show()
-        if ended.error is None and not composed.json and _trained(finished):
+        if ended.error is None and not composed.json and len(finished) > 1 and _trained(finished):
             from harness.report.terminal.learning_curve import print_curve
 
             print_curve(finished, _curves(finished, composed))
