@@ -187,6 +187,7 @@ def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
         view = json.loads(shown.tags["mlflow.sharedViewState.harness"])
         assert view["selectedColumns"][:2] == ["metrics.`bleu`", "metrics.`rouge1`"]
         assert view["selectedColumns"][-2:] == ["params.`system`", "params.`dataset`"]
+        assert view["columnOrder"] == ["attributes.`Run Name`"] and view["columnWidths"]["attributes.`Run Name`"] >= 390
 
 
 def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli) -> None:
