@@ -201,7 +201,7 @@ def _test(rows: Sequence[Comparison], options: Settings) -> str:
 
 
 def _p(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.4f}"
+    return "n/a" if value is None else "<0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
 def _shares(row: Comparison) -> str:

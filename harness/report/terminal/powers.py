@@ -38,7 +38,7 @@ def print_powers(rows: Sequence[Any], power: float) -> None:
             shown.add_row(row.score, *values, power_for_it, _needed(row), _interval(row), *more)
         show(out, shown)
         for note in dict.fromkeys(row.note for row in pair if row.note):
-            out.print(in_line(f"For {note}."), style="dim")
+            out.print(in_line(f"{note[0].upper()}{note[1:]}."), style="dim")
         out.print()
     out.print(f"Smallest detectable, n and seeds: with a chance of {power:.0%}, in a single test.", style="dim")
 
