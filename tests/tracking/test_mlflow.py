@@ -119,9 +119,9 @@ def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
         note = parent.data.tags["mlflow.note.content"]
         best = max(harness.runs(), key=lambda run: run.scores["bleu"].estimate)
         sentences = best.config["system"]["sentences"]
-        assert f"**bleu**: the best of 2 is **sentences={sentences}**, {scores[best.path]:.2f}; corrected for" in note
-        assert f"Best: sentences={sentences}, bleu " in note and "| sentences |" in note
-        assert "**dev: bleu by parameter, n = 4 examples**" in note
+        assert f"**BLEU**: the best of 2 is **sentences={sentences}**, {scores[best.path]:.2f}; corrected for" in note
+        assert f"Best: sentences={sentences}, BLEU " in note and "| sentences |" in note
+        assert "**dev: BLEU by parameter, n = 4 examples**" in note
         artifacts = {item.path for item in store.list_artifacts(parent.info.run_id)}
         assert artifacts >= {"report.html", "forest-dev.png", "sweep-dev.png", "scores.csv", "scores.md"}
     before = (files / "again.db").read_bytes()
