@@ -102,7 +102,8 @@ def pilot(run: RunResult, options: ComparisonOptions, aim: Aim) -> list[Power]:
             row = piloted(names, spread, (sample.design.count(), design.label), aim, degrees)
             if not seen.variance and row.standard_error is not None:
                 row = replace(row, note=f"{row.note}; {NOTHING_VARIES}")
-            estimates.append(replace(row, digits=statistics.metric.digits_of(score)))
+            metric = statistics.metric
+            estimates.append(replace(row, digits=metric.digits_of(score), title=metric.title_of(score)))
     return estimates
 
 

@@ -52,7 +52,7 @@ def compare(
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
     averages = macro(by_data, options) if options.sliced_by is None else []  # of slices, the whole is the average
-    varying = interactions(by_data) if options.sliced_by is not None else []
+    varying = interactions(by_data, options.seed) if options.sliced_by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
     return Comparisons(corrected(family, options), corrected(averages, options), varying)

@@ -80,6 +80,8 @@ class Power:
     """Seeds of each system that would detect it on these units."""
     note: str | None = None
     """What was taken for granted."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 def powers(
@@ -111,6 +113,7 @@ def powers(
                 None if error is None or not asked else needed(row.n, error, asked, level, power, sides),
                 row.digits,
                 note=reason(row.n, row.unit, level, sides) if few else row.note,
+                title=row.title,
             )
         )
     return estimates

@@ -148,7 +148,8 @@ def powered(rows: Sequence[Comparison], aim: Aim) -> list[Power]:
         names = (row.dataset, row.baseline, row.system, row.score)
         spread = Spread(**row.parts)
         asked = replace(aim, difference=power.difference)
-        estimates.append(replace(_power(names, spread, (row.n, row.unit), asked, row.degrees), digits=row.digits))
+        power = _power(names, spread, (row.n, row.unit), asked, row.degrees)
+        estimates.append(replace(power, digits=row.digits, title=row.title))
     return estimates
 
 

@@ -11,6 +11,7 @@ from harness.stats.options import Options
 from harness.training import shared_ranks as ranks
 from harness.training.checkpoint_scores import Data, Metrics, examples_in, generated, log_to_mlflow, scored
 from harness.training.stop_rule import StopRule
+from harness.training.whole_weights import check_whole
 from harness.types import HarnessError, RunResult, Score
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def callback_class() -> type[Any]:
                 for step in [step for step in known if step > state.global_step]:
                     del known[step]
             if model is not None:
-                ranks.check_whole(model)
+                check_whole(model)
             self._check_direction(args)
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -112,7 +112,7 @@ def test_whether_a_difference_varies_is_told_at_its_level() -> None:
             gain = 0.5 + (shift if i == 3 else 0.0)
             pair = (run(base, "a"), run(base + gain + rng.normal(0, 1, 30), "b"))
             groups.append(_group([tuple(_on(part, str(i)) for part in pair)], options, lambda n: None))
-        return interactions(groups)[0].p_value <= 0.05
+        return interactions(groups, 1)[0].p_value <= 0.05
 
     alarms = np.mean([is_noticed(0.0) for _ in range(150)])
     assert 0.01 < alarms < 0.11

@@ -236,6 +236,10 @@ def test_columns_of_other_names(tmp_path: Path, caplog: pytest.LogCaptureFixture
             "p.jsonl line 1: 'contexts', number 2, has neither a text nor an id",
         ),
         (
+            [{"id": "1", "output": "x", "contexts": ["a", None]}], {},
+            "p.jsonl line 1: 'contexts', number 2, is null; expected a text",
+        ),
+        (
             [{"id": "1", "output": "x", "contexts": ["a"], "context_ids": ["d1", "d2"]}], {},
             "p.jsonl line 1: 'context_ids' has 2 ids; expected 1, one for each of 'contexts'",
         ),

@@ -28,6 +28,7 @@ from harness.cli.hydra import (
     loading_once,
     project_words,
     recorded,
+    view_words,
 )
 from harness.cli.hydra.composing import check, contents, jobs
 from harness.cli.hydra.marks import Ended, Marks
@@ -70,7 +71,7 @@ def _ready(arguments: list[str]) -> list[str]:
         ready = project_words.applied(ready)
     project_words.find_code(current(), project_words.typed_folder(ready))
     hidden.check(ready)
-    return ready
+    return view_words.added(ready)
 
 
 SHOWING = ("--cfg", "-c", "--info", "-i")
@@ -120,7 +121,7 @@ def _task(composed: DictConfig) -> Any:
     marks.end(replace(ended, seconds=round(time.monotonic() - since, 3)))
     if Sweep.current is not None:  # it runs in the process that was called
         Sweep.current.show()
-        if ended.error is None and not composed.json and _trained(finished):
+        if ended.error is None and not composed.json and len(finished) > 1 and _trained(finished):
             from harness.report.terminal.learning_curve import print_curve
 
             print_curve(finished, _curves(finished, composed))

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra import calling, varied
+from harness.cli.hydra import calling, varied, view_words
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.watching import Watch
@@ -119,7 +119,7 @@ def check(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
-    from harness.run.job import Job, Round
+    from harness.run.job import Job
 
     resolved, sources = check(composed)
     own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
@@ -146,7 +146,7 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         call=calling.recorded(),
         overrides=_typed(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
-        race=None if race is None else Round(**race),
+        race=_round(race),
         **{key: resolved[key] for key in PASSED},
     )
 
@@ -181,6 +181,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "metrics has a _target_ but no name above it; expected a top key in the metric's YAML, for instance "
             "`my_score:`, with `_target_:` and the options indented below it"
         )
+    view_words.check(resolved["metrics"])
     postprocess = _build(resolved["postprocess"], "postprocess")
     metrics = {name: _metric(spec, name) for name, spec in resolved["metrics"].items()}
     stats = Options(**resolved["stats"])
@@ -209,6 +210,17 @@ def _check_keys(composed: DictConfig) -> None:
             raise HarnessError(f"{name} is not in the config{nearest(name, known)}")
     limit_of(composed.max_failed, 1)
     check_choice("cache", composed.cache, CACHE)
+
+
+def _round(spec: Any) -> Any:
+    """How far a cell of a race goes; None where it is in none."""
+    from harness.run.job import Round
+
+    if spec is None:
+        return None
+    if not isinstance(spec, Mapping):
+        raise HarnessError(f"race={spec}; expected null, or what hydra/sweeper=race sets")
+    return Round(**plugins.checked(Round, {str(name): value for name, value in spec.items()}, "race"))
 
 
 def _stop(options: Mapping[str, Any], metrics: Mapping[str, Any]) -> Any:

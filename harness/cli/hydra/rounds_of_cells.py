@@ -96,14 +96,8 @@ class _Rounds:
     def _answered(self, share: float, place: int) -> dict[int, RunRecord]:
         """The runs of the cells that are left, by number, once they have answered this share; one that failed has
         none."""
-        batch = [
-            [
-                *self.cells[cell],
-                f"++sweep.number={cell}",
-                f"race={{share:{share!r},score:{self.score},error:{self.error!r}}}",
-            ]
-            for cell in self.left
-        ]
+        about = f"race={{share:{share!r},score:{self.score},error:{self.error!r},left:{self.left}}}"
+        batch = [[*self.cells[cell], f"++sweep.number={cell}", about] for cell in self.left]
         first = self.launched
         self.launched += len(batch)
         self.sweeper.launcher.launch(batch, initial_job_idx=first)

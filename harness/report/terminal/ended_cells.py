@@ -13,7 +13,7 @@ from harness.types import RunRecord
 
 
 def print_ended(place: str, label: str, runs: Sequence[RunRecord], seconds: float | None) -> None:
-    """`3/8  sentences=2  bleu 4.99 [4.04, 5.92]  0.3 s  runs/…`, and what is wrong with the outputs.
+    """`3/8  sentences=2  BLEU 4.99 [4.04, 5.92]  0.3 s  runs/…`, and what is wrong with the outputs.
 
     `place`: how many of the cells have ended; `runs`: those of the cell, its checkpoints for instance.
     """
@@ -30,7 +30,7 @@ def print_ended(place: str, label: str, runs: Sequence[RunRecord], seconds: floa
 
 def _headline(run: RunRecord) -> str:
     """The first headline score."""
-    for name, score in run.scores.items():
+    for score in run.scores.values():
         if score.headline:
-            return f"{name} {number(score.estimate, score.digits)} {interval(score, score.digits)}".rstrip()
+            return f"{score.title} {number(score.estimate, score.digits)} {interval(score, score.digits)}".rstrip()
     return ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import interval, number
+from harness.report.score_titles import apart
 from harness.report.terminal.layout import Columns
 from harness.types import Interaction, Slice
 
@@ -13,7 +14,8 @@ from harness.types import Interaction, Slice
 def slice_tables(slices: Sequence[Slice]) -> tuple[Columns, Columns]:
     """A row for each slice, its headline scores beside each other; and below each other, for narrow terminals."""
     by, names = in_line(slices[0].by), list(slices[0].scores)
-    heads = [head for name in names for head in ((name, "point"), ("interval", "interval"))]
+    titles = apart({name: slices[0].scores[name].title for name in names})
+    heads = [head for name in names for head in ((titles[name], "point"), ("interval", "interval"))]
     wide = Columns((by, "left"), ("n", "right"), *heads)
     tall = Columns((by, "left"), ("n", "right"), ("score", "left"), ("estimate", "point"), ("interval", "interval"))
     for part in slices:
@@ -22,12 +24,12 @@ def slice_tables(slices: Sequence[Slice]) -> tuple[Columns, Columns]:
         label, n = in_line(part.label), f"{part.examples:,}"
         wide.add_row(label, n, *(text for pair in cells for text in pair))
         for i, name in enumerate(names):
-            tall.add_row("" if i else label, "" if i else n, name, *cells[i])
+            tall.add_row("" if i else label, "" if i else n, titles[name], *cells[i])
     return wide, tall
 
 
 def worst_slice(slices: Sequence[Slice]) -> str | None:
-    """Where the first score is worst, of the slices that have an interval: `bleu 12.30 for domain = legal`."""
+    """Where the first score is worst, of the slices that have an interval: `BLEU 12.30 for domain = legal`."""
     name = next(iter(slices[0].scores))
     known = [part for part in slices if part.scores[name].low is not None]
     if len(known) < 2:
@@ -35,13 +37,13 @@ def worst_slice(slices: Sequence[Slice]) -> str | None:
     sign = 1 if known[0].scores[name].higher_is_better else -1
     lowest = min(known, key=lambda part: sign * (part.scores[name].estimate or 0.0))
     score = lowest.scores[name]
-    return f"{name} {number(score.estimate, score.digits)} for {in_line(lowest.by)} = {in_line(lowest.label)}"
+    return f"{score.title} {number(score.estimate, score.digits)} for {in_line(lowest.by)} = {in_line(lowest.label)}"
 
 
 def interaction_line(row: Interaction, level: float) -> str:
     """Whether a difference is the same everywhere, and where it is worst."""
     varies = row.p_adjusted <= 1 - level
     verdict = "varies between" if varies else "is not shown to vary between"
-    lowest = f"lowest in {in_line(row.worst)}: {number(row.worst_difference, row.digits)}"
+    worst = f"worst in {in_line(row.worst)}: {number(row.worst_difference, row.digits)}"
     names = f"{in_line(row.system)} against {in_line(row.baseline)}"
-    return f"{names}, {row.score}: the difference {verdict} {row.slices} slices (p = {row.p_adjusted:.4f}); {lowest}"
+    return f"{names}, {row.score}: the difference {verdict} {row.slices} slices (p = {row.p_adjusted:.4f}); {worst}"
