@@ -59,7 +59,7 @@ class Retrieval(Metric):
         if self.order == "given":
             contexts = replace(contexts, scores=np.full(len(contexts.scores), np.nan))
         ranking = ranked(contexts, relevant)
-        _warn_of_strangers(ranking)
+        _warn_of_strangers(ranking, batch)
         self.advance(len(batch))
         return self._rows(ranking, relevant)
 
@@ -113,10 +113,15 @@ def _check_ids(batch: Batch) -> None:
         )
 
 
-def _warn_of_strangers(ranking: Ranked) -> None:
+def _warn_of_strangers(ranking: Ranked, batch: Batch) -> None:
     """Says that ids may be of another kind than the judgements'."""
-    if len(ranking.ranks) and ranking.depths.sum() and not ranking.ranks.any():
-        log.warning(
-            "retrieval: of %d retrieved ids and %d judged ones not one is both; are they ids of the same documents?",
-            int(ranking.depths.sum()), len(ranking.ranks),
-        )  # fmt: skip
+    answered = np.flatnonzero((ranking.depths > 0) & (batch.relevant.lengths > 0))
+    if not len(answered) or ranking.ranks.any():
+        return
+    row = int(answered[0])
+    retrieved, judged = (column.ids[int(column.starts[row])] for column in (batch.contexts, batch.relevant))
+    log.warning(
+        "retrieval: of %d retrieved ids and %d judged ones not one is both (%s: %r was retrieved, %r judged); expected "
+        "ids of the same documents",
+        int(ranking.depths.sum()), len(ranking.ranks), batch.place(row), retrieved, judged,
+    )  # fmt: skip

@@ -139,7 +139,8 @@ class View(Metric):
         self.higher_is_better, self.bounds = metric.higher_is_better, metric.bounds
         self.needs_references = options.against == "references"
         self.needs = tuple(name for name in (options.of, options.against) if name in ("contexts", "reference_contexts"))
-        self.unscored = f"have no {' or '.join(self.needs) or options.against}".replace("_", " ")
+        lacking = dict.fromkeys(name for name in (options.of, options.against) if name not in ("output", "references"))
+        self.unscored = f"have no {' or no '.join(lacking) or options.against}".replace("_", " ")
         self.needs_fields = () if options.weights in (None, *WEIGHTS) else (options.weights,)
         self.reads = self._columns_read()
         self.context = metric.context

@@ -112,8 +112,8 @@ def powers(
                 0.0 if few else None if error is None else power_of(asked, error, level, sides),
                 None if error is None or not asked else needed(row.n, error, asked, level, power, sides),
                 row.digits,
-                note=reason(row.n, row.unit, level, sides) if few else row.note,
                 title=row.title,
+                note=reason(row.n, row.unit, level, sides) if few else row.note,
             )
         )
     return estimates

@@ -69,6 +69,9 @@ def callback_class() -> type[Any]:
             if model is not None:
                 check_whole(model)
             self._check_direction(args)
+            if self.rule is not None:
+                metrics = chosen_metrics(self.metrics).values()
+                self.rule.check_known([name for metric in metrics for name in metric.score_names if "." not in name])
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             self._training = False  # the weights may be others from now on, at the same step

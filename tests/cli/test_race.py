@@ -39,12 +39,14 @@ def grid(cli: Callable[..., Any]) -> Callable[..., Any]:
     return cli
 
 
+RACE = (
+    "run", "--multirun", "hydra/sweeper=race", "dataset=file", "dataset.path=dev.jsonl", "system=predictions",
+    "tracking=none", "progress=false", "stats.resamples=100",
+)  # fmt: skip
+
+
 def raced(cli: Callable[..., Any], *more: str) -> Any:
-    return cli(
-        "run", "--multirun", "hydra/sweeper=race", "dataset=file", "dataset.path=dev.jsonl", "system=predictions",
-        "system.path=worst.jsonl,good.jsonl,near.jsonl,bad.jsonl", "tracking=none", "progress=false",
-        "stats.resamples=100", *more,
-    )  # fmt: skip
+    return cli(*RACE, "system.path=worst.jsonl,good.jsonl,near.jsonl,bad.jsonl", *more)
 
 
 def test_bad_cells_are_dropped_and_the_winner_is_finished(grid: Callable[..., Any]) -> None:
@@ -151,6 +153,19 @@ def test_a_cell_that_fails_is_left_out(grid: Callable[..., Any]) -> None:
     called = raced(grid, "metrics=[bleu]")
     assert called.code == 1 and "near.jsonl does not exist" in called.err
     assert "Best: path=good.jsonl" in called.out or "good.jsonl" in called.out
+
+
+def test_files_that_one_system_stands_for(grid: Callable[..., Any]) -> None:
+    called = grid(*RACE, "metrics=[bleu]", "system.path=*o*.jsonl")  # good, worst
+    assert called.code == 0, called.err
+    assert "1/2  path=good.jsonl" in called.out and "dropped path=worst.jsonl" in called.out
+    cells = json.loads(grid("sweep", "--json", "--resamples", "100").out)["cells"]
+    assert [(cell["label"], cell["state"]) for cell in cells] == [
+        ("path=good.jsonl", "done"),
+        ("path=worst.jsonl", "dropped"),
+    ]
+    none = grid(*RACE, "metrics=[bleu]", "system.path=no*.jsonl")
+    assert (none.code, none.err.count("\n")) == (1, 1) and "system.path=no*.jsonl matches no file" in none.err
 
 
 def test_what_cannot_be_raced(grid: Callable[..., Any]) -> None:

@@ -210,7 +210,7 @@ def test_no_judgement_at_all() -> None:
 
 def test_ids_of_other_documents(caplog: pytest.LogCaptureFixture) -> None:
     harness.evaluate([""], [[]], "retrieval", contexts=[[{"id": "doc-1"}]], relevant=[["1"]], resamples=0)
-    assert "of 1 retrieved ids and 1 judged ones not one is both" in caplog.text
+    assert "of 1 retrieved ids and 1 judged ones not one is both (example '1': " in caplog.text
 
 
 def test_an_empty_list_of_measures() -> None:

@@ -262,6 +262,11 @@ QUIET = ("tracking=none", "stats.resamples=200", "dataset=file", "dataset.path=d
 LEXICAL = "{_target_: harness.metrics.rouge.Rouge, types: [rouge1], view: {of: output, against: contexts, score: rouge1.precision}}"
 
 
+TARGET = {"_target_": "harness.metrics.squad.TokenF1"}
+VIEWED = {"support": {**TARGET, "view": {"against": "contexts"}}}
+OF_CONTEXTS = {**TARGET, "view": {"of": "contexts", "against": "source"}}
+
+
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
     """Two systems that retrieved other passages, one of them nothing for the third question."""
@@ -275,6 +280,28 @@ def two(tmp_path: Path) -> Path:
         rows[2]["contexts"] = [] if name == "poor" else rows[2]["contexts"]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
     return tmp_path
+
+
+def test_what_is_lacking_is_named() -> None:
+    """Contexts are there, the question is not."""
+    result = harness.evaluate(
+        ["x"], [["x"]], VIEWED | {"context_relevance": OF_CONTEXTS}, contexts=[["x y"]], resamples=0
+    )
+    assert result.scores["support"].estimate == pytest.approx(200 / 3)
+    note = result.scores["context_relevance"].note
+    assert note is not None
+    assert "1 of 1 outputs have no contexts or no source" in note
+
+
+def test_python_changes_a_part_of_a_view() -> None:
+    scored = [{"text": "It rains here.", "score": 3}, {"text": "x", "score": 1}]
+    plain, weighted = (
+        harness.evaluate(["It rains."], [[]], metric, contexts=[scored], resamples=0)
+        for metric in ("faithfulness", {"faithfulness": {"view": {"weights": "score"}}})
+    )
+    each = weighted.table.to_pydict()["faithfulness.each"][0]
+    assert weighted.scores["faithfulness"].estimate == pytest.approx((3 * each[0] + each[1]) / 4)
+    assert plain.scores["faithfulness"].estimate == pytest.approx(sum(each) / 2)
 
 
 def test_a_view_on_the_command_line(two: Path, cli: Callable[..., Called]) -> None:

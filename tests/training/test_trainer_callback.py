@@ -141,3 +141,7 @@ def test_what_is_refused_before_training(folder: Path, tmp_path: Path) -> None:
         trainer(folder, tmp_path, callback, metric_for_best_model="ter", load_best_model_at_end=True).train()
     with pytest.raises(HarnessError, match="stop_when with resamples=0"):
         training.HarnessCallback(ROWS, stop_when="no further gain of 1 chrf can be told", resamples=0)
+    callback = training.HarnessCallback(ROWS, ["chrf"], stop_when="no further gain of 1 blue can be told", **FAST)
+    with pytest.raises(HarnessError, match="stop_when: no score 'blue'; expected one of chrf"):
+        trainer(folder, tmp_path, callback).train()
+    assert callback.results == {}

@@ -33,6 +33,7 @@ from harness.cli.hydra import (
 from harness.cli.hydra.composing import check, contents, jobs
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.optimising import directed
 from harness.cli.hydra.versions import main_options, put
 from harness.cli.starting import started
 from harness.inputs.project import current
@@ -148,6 +149,7 @@ def _alone(composed: DictConfig) -> None:
         if composed.dry_run:
             ending.print_estimates(_estimates(composed, many=False), {}, composed.json)
             return
+        directed(composed)
         _run(composed, False, show)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":

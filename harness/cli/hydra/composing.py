@@ -49,8 +49,12 @@ def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
             raise HarnessError(f"watch=true with one system, {systems.name}; expected system=checkpoints or adapters")
         yield whole
         return
+    specs: Iterable[dict[str, Any]] = systems.cells() if watch is None else watch.cells(systems)
+    member = (composed.sweep or {}).get("member")
+    if member is not None:
+        specs = [spec for spec in specs if member_of(spec) == member]
     try:
-        yield from _cells(composed, whole, systems, systems.cells() if watch is None else watch.cells(systems))
+        yield from _cells(composed, whole, systems, specs)
     finally:
         systems.close()
 
@@ -75,6 +79,18 @@ def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
     """What tells one of several systems from the others: a checkpoint's step, a file, a column."""
     name = next(name for name in ("step", "path", "field") if spec.get(name) is not None)
     return {name: spec[name]}
+
+
+def member_of(spec: Mapping[str, Any]) -> str:
+    """One of several systems, as a race names it."""
+    return str(next(iter(_own(spec).values())))
+
+
+def members(composed: DictConfig) -> list[str]:
+    """The systems that the system of a config stands for, by what tells them apart; none where it is one."""
+    system = _build(contents(composed)[0]["system"], "system")
+    systems: Any = getattr(system, "several", None) or system
+    return [member_of(spec) for spec in systems.cells()] if isinstance(systems, Systems) else []
 
 
 def _suffix(spec: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ def print_ended(place: str, label: str, runs: Sequence[RunRecord], seconds: floa
     out = console()
     took = "" if seconds is None else f"{seconds:,.1f} s"
     for run in runs:
-        words = [place, in_line(label) or in_line(run.name), _headline(run), took]
+        words = [place, in_line(run.cell or label or run.name), _headline(run), took]
         words += [f"{run.failed} failed"] if run.failed else []
         head = "  ".join(word for word in words if word)
         out.print(Text.assemble((head, "bold"), "  ", linked(str(run.path), run.path, dim=True)), soft_wrap=True)

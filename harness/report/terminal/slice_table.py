@@ -10,6 +10,11 @@ from harness.report.score_titles import apart
 from harness.report.terminal.layout import Columns
 from harness.types import Interaction, Slice
 
+NAMED = 5
+"""Slices that a note names."""
+FEW = 5
+"""Examples up to which a score says little."""
+
 
 def slice_tables(slices: Sequence[Slice]) -> tuple[Columns, Columns]:
     """A row for each slice, its headline scores beside each other; and below each other, for narrow terminals."""
@@ -28,10 +33,25 @@ def slice_tables(slices: Sequence[Slice]) -> tuple[Columns, Columns]:
     return wide, tall
 
 
+def slice_notes(slices: Sequence[Slice]) -> list[str]:
+    """What is to be known of intervals, with the slices that it is said of: `v1, v2: 2 examples: …`."""
+    labels: dict[str, list[str]] = {}
+    for part in slices:
+        for note in dict.fromkeys(score.note for score in part.scores.values() if score.low is not None and score.note):
+            labels.setdefault(note, []).append(in_line(part.label))
+    return [f"{_first(of)}: {note}" for note, of in labels.items()]
+
+
+def _first(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
+    return ", ".join(labels[:NAMED]) + more
+
+
 def worst_slice(slices: Sequence[Slice]) -> str | None:
-    """Where the first score is worst, of the slices that have an interval: `BLEU 12.30 for domain = legal`."""
+    """Where the first score is worst, of the slices that have an interval and more than a few examples: `BLEU 12.30 for
+    domain = legal`. Of many slices of one or two examples, some are bad by chance alone."""
     name = next(iter(slices[0].scores))
-    known = [part for part in slices if part.scores[name].low is not None]
+    known = [part for part in slices if part.scores[name].low is not None and part.examples > FEW]
     if len(known) < 2:
         return None
     sign = 1 if known[0].scores[name].higher_is_better else -1

@@ -20,7 +20,7 @@ from harness.report.score_titles import score_titles
 from harness.report.terminal.generation_line import generation_line
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
-from harness.report.terminal.slice_table import slice_tables, worst_slice
+from harness.report.terminal.slice_table import slice_notes, slice_tables, worst_slice
 from harness.types import RunRecord, RunResult, Score
 
 PIPED = 1_000_000
@@ -80,6 +80,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     for _by, parts in groupby(run.slices, key=lambda part: part.by):
         slices = list(parts)
         show(out, *slice_tables(slices))
+        for note in slice_notes(slices):
+            labelled(out, "note", note)
         if worst := worst_slice(slices):
             labelled(out, "worst", worst)
     if run.stopped:
@@ -147,7 +149,8 @@ def _stopped(run: RunResult) -> str:
     if stop["answer"] is None:
         return f"not known after all {stop['of']:,} examples: {run.scores[stop['score']].title} {known}"
     used = f"after {stop['examples']:,} of {stop['of']:,} examples, {stop['saved']:.0%} saved"
-    return f"{used}: {stop['answer']} {known}"
+    answer = stop["answer"].replace(stop["score"], run.scores[stop["score"]].title, 1)
+    return f"{used}: {answer} {known}"
 
 
 def _health(health: Mapping[str, Any]) -> str:

@@ -117,7 +117,8 @@ def best(part: Any) -> list[str]:
     if part.cheapest is not None:
         expense = {point.label: point.expense for point in part.points}
         ratio = expense[part.cheapest] / expense[row.system] if expense[row.system] else 1.0
-        lines.append(f"The cheapest of these: {part.cheapest}, {ratio:.0%} of the best's {part.against}.")
+        share = f"{ratio:.0%}" if ratio >= 0.01 else "under 1%"
+        lines.append(f"The cheapest of these: {part.cheapest}, {share} of the best's {part.against}.")
     return lines
 
 
