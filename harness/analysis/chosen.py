@@ -53,6 +53,8 @@ class Reported:
     difference_low: float | None = None
     difference_high: float | None = None
     """Of the earliest step's score from the best one's, here, where neither was chosen."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 def report_chosen(
@@ -159,6 +161,7 @@ def _reported(winner: Best, chosen: RunResult, options: Options) -> Reported:
         high=score.high,
         level=options.level,
         digits=winner.digits,
+        title=winner.title,
     )
 
 

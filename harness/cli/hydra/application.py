@@ -28,10 +28,12 @@ from harness.cli.hydra import (
     loading_once,
     project_words,
     recorded,
+    view_words,
 )
 from harness.cli.hydra.composing import check, contents, jobs
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.optimising import directed
 from harness.cli.hydra.versions import main_options, put
 from harness.cli.starting import started
 from harness.inputs.project import current
@@ -70,7 +72,7 @@ def _ready(arguments: list[str]) -> list[str]:
         ready = project_words.applied(ready)
     project_words.find_code(current(), project_words.typed_folder(ready))
     hidden.check(ready)
-    return ready
+    return view_words.added(ready)
 
 
 SHOWING = ("--cfg", "-c", "--info", "-i")
@@ -147,6 +149,7 @@ def _alone(composed: DictConfig) -> None:
         if composed.dry_run:
             ending.print_estimates(_estimates(composed, many=False), {}, composed.json)
             return
+        directed(composed)
         _run(composed, False, show)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
