@@ -85,6 +85,8 @@ class _Scored:
     expansion: Expansion
     unseen: float
     """The standard error of a difference where no example differs; 0 where none is known."""
+    two_valued: bool
+    """Whether every example scores one of two values: a spread is then known only from how many differ."""
 
     @classmethod
     def of(cls, steps: Sequence[int], contest: Contest, score: str, level: float) -> _Scored:
@@ -96,7 +98,14 @@ class _Scored:
         expansion = min((sample.expansion for sample in contest.samples), key=lambda each: each.df)
         unseen = float(np.nan_to_num(unseen_error(metric, expansion, level)))
         deviations = drawn - drawn.mean(axis=1, keepdims=True)
-        return cls(steps, contest, place, sign, seen, deviations, expansion, unseen)
+        two_valued = all(bool(sample.two_valued[place]) for sample in contest.samples)
+        return cls(steps, contest, place, sign, seen, deviations, expansion, unseen, two_valued)
+
+    def likely(self, errors: Array) -> Array:
+        """Standard errors of differences that were resampled. Where hardly an example differs, resampling knows no more
+        of how many could have than where none does."""
+        few = errors < self.unseen if self.two_valued else errors <= 0
+        return np.where(few, self.unseen, errors)
 
     def differing(self, a: int, b: int) -> int:
         """Units in which two steps differ."""
@@ -208,7 +217,7 @@ def _from_the_best(scored: _Scored, level: float) -> tuple[Array, Array]:
             floor = least_p(scored.differing(i, rival), sides=1)
             p_values[i] = max(floor, share(nulls, scored.expansion.shrunk(distance)))
     reach = scored.expansion.stretched(float(np.quantile(largest, level)))
-    likely = np.where(errors > 0, errors, scored.unseen)
+    likely = scored.likely(errors)
     np.fill_diagonal(likely, 0.0)
     behind = scored.seen[None, :] - scored.seen[:, None] + reach * likely
     return p_values, behind.max(axis=1)
@@ -222,7 +231,7 @@ def _trend(scored: _Scored, level: float, further: int | None) -> Trend:
     slope, moves = float(weights @ scored.seen[-count:]), weights @ scored.deviations[-count:]
     span = float(at[-1] - at[0])
     differing = scored.differing(len(scored.steps) - count, len(scored.steps) - 1)
-    error = float(moves.std(ddof=1)) or scored.unseen / span
+    error = float(scored.likely(span * moves.std(ddof=1))) / span
     floor = least_p(differing, sides=1)
     up, down = (max(floor, scored.expansion.p_value(share(side * moves, side * slope), 1)) for side in (1.0, -1.0))
     steepest = slope + np.sqrt(scored.expansion.ratio) * student_quantile(1 - level, scored.expansion.df) * error

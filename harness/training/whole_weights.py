@@ -26,7 +26,8 @@ def whole_weights(model: Any) -> Iterator[None]:
     parts = [module for module in model.modules() if _is_fsdp2(module)]
     states = [part._get_fsdp_state() for part in parts]
     groups = [group for state in states for group in state._fsdp_param_groups]
-    told = [state._auto_reshard_after_forward for state in states], [group.post_forward_mesh_info for group in groups]
+    automatic = [state._auto_reshard_after_forward for state in states]
+    meshes = [group.post_forward_mesh_info for group in groups]
     try:
         for part in parts:
             part.set_reshard_after_forward(False, recurse=False)
@@ -35,9 +36,9 @@ def whole_weights(model: Any) -> Iterator[None]:
     finally:
         for part in parts:
             part.reshard()
-        for state, automatic in zip(states, told[0], strict=True):
-            state._auto_reshard_after_forward = automatic
-        for group, mesh in zip(groups, told[1], strict=True):
+        for state, before in zip(states, automatic, strict=True):
+            state._auto_reshard_after_forward = before
+        for group, mesh in zip(groups, meshes, strict=True):
             group.post_forward_mesh_info = mesh
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from benchmarks.coverage import cells
 from benchmarks.coverage import checkpoints as coverage
 from harness.stats import by_step
 from harness.stats.by_step import CurveOptions
@@ -87,6 +88,25 @@ def test_identical_checkpoints_and_too_few_examples() -> None:
     assert (small.best, small.earliest) == (3, 1)  # three examples show nothing at 5 %
     two = curve([10, 12])
     assert (two.trend.steps, two.earliest, two.trend.verdict) == (2, 200, "improving")
+
+
+def test_a_handful_of_examples_that_differ_bounds_no_better_than_none() -> None:
+    """Shares near the ceiling: resampling one example that differs knows nothing of those that could."""
+    worse = []
+    for wrong in range(4):
+        right = np.arange(300) >= wrong
+        steps = {
+            100: cells.run("a", right.astype(float), cells.Share()),
+            200: cells.run("b", np.ones(300), cells.Share()),
+        }
+        (made,) = by_step.curves("mine", steps, CurveOptions(FAST))
+        assert made.earliest == 100
+        worse.append(made.at(100).at_most)
+    assert worse == sorted(worse)
+    assert worse[1] > 4.74 / 300  # the exact upper bound of one that was seen, 95 %, one-sided
+    training = coverage.Training("share", "ceiling", 5, 50)
+    held = [coverage.judged(training, np.random.default_rng([seed, 2]), seed)["bound"] for seed in range(60)]
+    assert np.mean(held) > 0.89
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
