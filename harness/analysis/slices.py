@@ -42,8 +42,8 @@ def comparable(groups: Sequence[Group], options: ComparisonOptions) -> list[Grou
     kept = [group for group in groups if has_enough(group, options)]
     if not kept:
         raise HarnessError(
-            f"every slice by {options.sliced_by} has fewer than {LEAST} examples that all runs have scores of; expected "
-            "some with more"
+            f"every slice by {options.sliced_by} has fewer than {LEAST} examples that all runs have scores of; "
+            "expected some with more"
         )
     if left := [group.dataset for group in groups if group not in kept]:
         shown = "; ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")

@@ -4,8 +4,8 @@ The statistic is the sum of squared distances of the slices' differences from th
 error (Cochran's Q). Under the null hypothesis only the resampled differences, less what was seen, move the slices
 apart, widened where a slice has few units (stats/expansion.py). Standard errors of few units are themselves off, and a
 slice whose error happens to be small would count for much: those of a resample vary as much as errors of so many
-degrees of freedom do, as in Welch's test (1951). With errors taken for known, twenty slices of five examples were said to
-differ in half of all cases where they do not.
+degrees of freedom do, as in Welch's test (1951). With errors taken for known, twenty slices of five examples were said
+to differ in half of all cases where they do not.
 
 P-values are Holm's over all scores and pairs of systems.
 """

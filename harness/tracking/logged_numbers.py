@@ -2,7 +2,8 @@
 
 Headline scores stand alone at the top level and come first; the bounds of `bleu` are `interval/bleu.low` and
 `interval/bleu.high`, its sub-scores (where asked for) `sub/bleu.p1`; bookkeeping is below `run/`, `health/`,
-`generation/`, and scores by slice, with their bounds, below `slice/`. Each number carries the data set that it is of, and its model.
+`generation/`, and scores by slice, with their bounds, below `slice/`. Each number carries the data set that it is of,
+and its model.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def test_the_best_of_twenty_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tally["off"] > 1.5 > 3 * abs(tally["off, corrected"]) - 1
     plain = winner.Chosen.among
     monkeypatch.setattr(
-        winner.Chosen, "among", lambda seen, drawn, level: replace(plain(seen, drawn, level), reach=1.0, least=0.0, luck=0.0)
+        winner.Chosen,
+        "among",
+        lambda seen, drawn, level: replace(plain(seen, drawn, level), reach=1.0, least=0.0, luck=0.0),
     )
     sabotaged = mean(best.chosen, 100, "normal", 20, 0.0, 0.0)
     assert sabotaged["corrected"] < HOLDS - errors(100, HOLDS)

@@ -114,8 +114,8 @@ def test_a_slice_of_one_example_stops_nothing(caplog: pytest.LogCaptureFixture) 
     assert {row.dataset for row in rows} == {"memory, topic = news", "memory, topic = law"}
     assert "memory, topic = odd: fewer than 2 examples" in caplog.text
     assert "topic = odd" in harness.table(runs, by="topic", resamples=100)
+    alone = [run.with_examples(run.examples.assign(name=[f"n{i}" for i in range(5)])) for run in short()]
     with pytest.raises(HarnessError, match="every slice by name has fewer than 2 examples"):
-        alone = [run.with_examples(run.examples.assign(name=[f"n{i}" for i in range(5)])) for run in short()]
         harness.compare(alone, baseline=alone[0], resamples=100, by="name")
 
 
