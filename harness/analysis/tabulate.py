@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -73,7 +74,7 @@ class Tabulated:
         layout, shown = self.layout, self.shown
         if layout.format == "csv":
             digits = layout.digits if isinstance(layout.digits, int) else None
-            return csv.written(self.study, shown, digits)
+            return csv.written(self.study, shown, digits, json.dumps(self.trace))
         note = notes.sentences(self.study, shown) if layout.note != "none" else []
         parts = (note, notes.signatures(shown) if layout.note == "full" else [], self._traces())
         if layout.format == "markdown":

@@ -59,6 +59,7 @@ def _interaction(parts: Sequence[Tested], seed: int) -> Interaction:
         worst=worst.dataset,
         worst_difference=worst.difference,
         digits=worst.digits,
+        title=worst.title,
     )
 
 

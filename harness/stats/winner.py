@@ -63,11 +63,14 @@ class Best:
     ties: tuple[str, ...]
     """Other runs with the very same score."""
     contenders: int
-    """How many runs could have won, the winner among them: all others are told apart from it."""
+    """How many runs could have won, the winner among them; found with more care than `rivals`, so that the bound of the
+    winner holds."""
     rivals: tuple[str, ...] = ()
-    """The names of those beside the winner."""
+    """The names of those that cannot be told apart from the winner at this level."""
     held_out: int | None = None
     """With `split`: how many examples or clusters the best was not chosen on; the others, `n`, it was."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,8 @@ def winners_of(contest: Contest, options: Options) -> Iterator[Best]:
             digits=metric.digits_of(score),
             ties=tuple(runs[i].name for i in chosen.ties),
             contenders=len(chosen.contenders),
-            rivals=tuple(runs[i].name for i in chosen.contenders if i != winner),
+            rivals=tuple(runs[i].name for i in chosen.alike if i != winner),
+            title=metric.title_of(score),
         )
 
 
@@ -173,6 +177,8 @@ class Chosen:
     again: float
     contenders: tuple[int, ...]
     """Places of all that could have won."""
+    alike: tuple[int, ...]
+    """Places of all that the level does not tell from the winner, which is among them."""
     reach: float
     """How many times further down a bound must lie to hold for all contenders at once."""
     least: float
@@ -199,6 +205,7 @@ class Chosen:
             luck=float(luck.mean()),
             again=float((wins[winner] / wins.sum(axis=0)).mean()),
             contenders=tuple(int(i) for i in contenders),
+            alike=tuple(int(i) for i in _contenders(winner, seen, deviations, 1 - level)),
             reach=max(1.0, highest / NORMAL.inv_cdf(1 - alpha)) if several else 1.0,
             least=highest * float(np.sqrt(deviations[contenders].var(axis=1, ddof=1).mean())) if several else 0.0,
         )

@@ -3,6 +3,7 @@ with its place."""
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -131,8 +132,80 @@ def test_a_csv_edited_by_hand(cli: Callable[..., Called], paper: Callable[..., P
     path.write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
     called = cli("verify", "scores.csv")
     assert called.code == 1
-    assert "scores.csv:2:3:" in called.out
+    column = len(",".join(cells[:2])) + 2
+    assert f"scores.csv:2:{column}:" in called.out
     assert "(bleu)" in called.out
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("bleu_signature", "tok:none"), ("n", "41"), ("failed", "1"), ("dataset_key", "0"), ("interval_level", "0.9")],
+)
+def test_what_a_csv_says_beside_the_scores(
+    cli: Callable[..., Called], paper: Callable[..., Path], field: str, value: str
+) -> None:
+    path = paper("scores.csv")
+    head, *rows = csv.reader(path.read_text().splitlines())
+    rows[1][head.index(field)] = value
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *rows])
+    called = cli("verify", "scores.csv")
+    assert called.code == 1, called.out
+    assert "scores.csv:3:" in called.out
+    assert f"{value}, where the run has" in called.out
+    assert f"({field})" in called.out
+
+
+def test_a_csv_with_names_of_its_own_and_one_by_slices(cli: Callable[..., Called], paper: Callable[..., Path]) -> None:
+    paper("named.csv", "--name", "dev-ours=Ours, better", "--sort", "bleu")
+    paper("sliced.csv", "--by", "output_length")
+    assert cli("verify", "named.csv").code == 0
+    called = cli("verify", "sliced.csv")
+    assert called.code == 0, called.out
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("scores.md", "scores.md:4:3"), ("scores.tex", ":1: bleu"), ("scores.csv", "scores.csv:3:5")]
+)
+def test_a_row_of_another_signature_is_named_with_its_place(
+    cli: Callable[..., Called], paper: Callable[..., Path], folder: Path, tmp_path: Path, name: str, place: str
+) -> None:
+    paper(name)
+    shutil.rmtree(tmp_path / "runs/paper/dev-ours")
+    overrides = [
+        "dataset=file", f"dataset.path={folder}/dev.jsonl", "system=predictions", f"system.path={folder}/ours.jsonl",
+        "metrics=[bleu,token_f1]", "metrics.bleu.tokenize=char", "tracking=none", "progress=false",
+        "stats.resamples=200", f"output_dir={tmp_path}/runs/paper/dev-ours",
+    ]  # fmt: skip
+    assert cli("run", *overrides).code == 0
+    called = cli("verify", name)
+    assert called.code == 1, called.err
+    assert "the run dev-ours was evaluated again since the table was made (stale)" in called.out
+    line = next(line for line in called.out.splitlines() if "has another signature than that of" in line)
+    assert place in line
+    assert "tok:char" in line
+    assert "tok:13a" in line
+
+
+@pytest.mark.parametrize("name", ["scores.md", "scores.tex"])
+def test_signatures_and_numbers_of_examples_of_the_note(
+    cli: Callable[..., Called], paper: Callable[..., Path], name: str
+) -> None:
+    path = paper(name)
+    path.write_text(path.read_text().replace("tok:13a", "tok:none").replace("n = 40", "n = 400"))
+    called = cli("verify", name)
+    assert called.code == 1
+    assert "400, where the runs have 40 (examples of dev)" in called.out
+    assert "tok:none" in called.out
+    assert "(signature of BLEU)" in called.out
+
+
+def test_a_block_that_was_edited_is_an_error_of_its_own(cli: Callable[..., Called], paper: Callable[..., Path]) -> None:
+    path = paper("scores.md")
+    path.write_text(path.read_text().replace('"options": {', '"options": {"strange": 1, '))
+    called = cli("verify", "scores.md")
+    assert called.code == 2
+    assert "does not say what the table was made of" in called.err
 
 
 def test_a_run_that_changed_or_went(cli: Callable[..., Called], paper: Callable[..., Path], tmp_path: Path) -> None:
@@ -174,6 +247,27 @@ def test_numbers_of_prose(cli: Callable[..., Called], paper: Callable[..., Path]
     called = cli("verify", "text.md")
     assert called.code == 1
     assert f"text.md:1:10: 99.9, where the run has {shown} (bleu of dev-ours)" in called.out
+
+
+def test_marks_of_prose_that_mark_nothing(
+    cli: Callable[..., Called], paper: Callable[..., Path], tmp_path: Path
+) -> None:
+    paper("scores.md", "--macros", "macros.tex")
+    right = json.loads((tmp_path / "runs/paper/dev-ours/scores.json").read_text())["scores"]["bleu"]["estimate"]
+    (tmp_path / "text.md").write_text(
+        f"**{right:.1f}**<!-- harness: dev-ours bleu --> `{right:.2f}`\n<!-- harness: dev-ours bleu -->\n"
+        "none <!-- harness: dev-ours bleu -->, 4.1<!-- harness: dev-ours -->, 4<!-- harness: dev-ours blue -->\n"
+    )
+    called = cli("verify", "text.md")
+    assert called.code == 1
+    assert called.out.splitlines() == [
+        "text.md:3:6: no number stands before the mark (bleu of dev-ours)",
+        "text.md:3:41: '<!-- harness: dev-ours -->'; expected <!-- harness: RUN SCORE -->",
+        "text.md:3:69: the run dev-ours has no score blue (did you mean 'bleu'?); expected one of bleu, token_f1",
+        "2 numbers in 0 tables: 3 wrong",
+    ]
+    (tmp_path / "text.tex").write_text("\\harness{dev-ours}{bleu} % \\harness{dev-nobody}{bleu}\n")
+    assert cli("verify", "text.tex", "macros.tex").code == 0
 
 
 @pytest.mark.parametrize("content", ["Nothing here.\n", ""])

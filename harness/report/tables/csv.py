@@ -24,12 +24,18 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Beginnings of what Excel, LibreOffice or Google Sheets may run (OWASP, CSV injection)."""
 
 
-def written(study: Study, table: Table, digits: int | None) -> str:
+TRACE = "harness_table"
+"""The column that says, in the first row, what the table was made of: `harness verify` makes it again by that."""
+
+
+def written(study: Study, table: Table, digits: int | None, trace: str = "") -> str:
     rows = [
         {"dataset": section.dataset, "system": row.label} | _row(study, table, row, digits)
         for section in table.sections
         for row in section.rows
     ]
+    if trace and rows:
+        rows[0][TRACE] = trace
     out = io.StringIO()
     names = dict.fromkeys(name for row in rows for name in row)
     writer = csv.writer(out, lineterminator="\n")

@@ -13,7 +13,7 @@ from harness.report.tables.cells import Table, number
 HEAD = (
     "% \\input{this file}, then \\harness{RUN}{SCORE}, \\harness{RUN}{SCORE.low}; written by harness table --macros.\n"
     "\\providecommand{\\harness}[2]{\\ifcsname harness:#1:#2\\endcsname\\csname harness:#1:#2\\endcsname"
-    "\\else\\textbf{??#1 #2??}\\fi}"
+    "\\else\\textbf{??\\detokenize{#1 #2}??}\\fi}"
 )
 DEFINED = re.compile(r"\\expandafter\\def\\csname harness:(.+?):([\w.]+)\\endcsname\{([^}]*)\}")
 USED = re.compile(r"\\harness\{([^}]+)\}\{([\w.]+)\}")
