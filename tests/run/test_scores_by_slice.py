@@ -43,7 +43,7 @@ def test_scores_by_slice(data: Path, cli: Cli) -> None:
     assert law["estimate"] == 50
     assert 0 < law["low"] < 50 < law["high"] < 100
     assert law["units"] == "12 examples"
-    assert "worst       exact_match 50.00 for topic = law" in called.out
+    assert "worst       Exact match 50.00 for topic = law" in called.out
     run = harness.load_run("out")
     assert [(part.by, part.label, part.examples) for part in run.slices][:2] == [
         ("topic", "news", 24),
@@ -80,4 +80,4 @@ def test_slices_of_two_examples_say_little_and_are_not_the_worst(tmp_path: Path,
     called = cli(*RUN, "stats.slices=[topic]")
     assert called.code == 0, called.err
     assert "note        rare: 2 examples: the interval says little" in called.out
-    assert "worst       exact_match 50.00 for topic = " in called.out
+    assert "worst       Exact match 50.00 for topic = " in called.out
