@@ -273,7 +273,7 @@ def sweep(
     A sweep is named by its folder, its group, the name of its runs, one of them or several, which may be runs that were
     loaded or a list; without a name, the newest.
     """
-    given = [one for some in sweeps for one in (some if isinstance(some, list | tuple) else [some])]
+    given = [run for some in sweeps for run in (some if isinstance(some, list | tuple) else [some])]
     return swept.sweep([_place(run) for run in given], swept.Asked(score, against, level, resamples, seed), trust)
 
 

@@ -11,6 +11,7 @@ import sacrebleu
 
 import harness
 from harness.metrics.rouge import Rouge
+from harness.types import HarnessError, RunResult
 from tests.conftest import BAD, GOOD, ROWS, Called
 
 REFERENCES = [row["references"] for row in ROWS]
@@ -51,7 +52,7 @@ def test_one_reference_as_a_string_and_null_references() -> None:
     [
         ({"outputs": [], "references": []}, "outputs is empty"),
         ({"outputs": ["a"], "references": []}, "references has 0 items; expected 1, one for each output"),
-        ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 items; expected 2"),
+        ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 item; expected 2"),
         ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string"),
         ({"outputs": "ab", "references": ["a", "b"]}, "outputs or references is a string; expected a list"),
         (
@@ -171,3 +172,38 @@ def test_columns_of_other_libraries() -> None:
         result = harness.evaluate(table["hyp"], table["refs"], ["bleu"], table["src"], resamples=0)
         assert result.dataset_key == expected.dataset_key
         assert result.scores["bleu"].estimate == expected.scores["bleu"].estimate
+
+
+def test_what_is_asked_of_runs_prints_short(two: tuple[RunResult, RunResult]) -> None:
+    rows = harness.compare(list(two), resamples=100)
+    assert "\n" not in repr(rows[0]) and len(repr(rows[0])) < 200
+    assert f"{rows[0].system} against {rows[0].baseline}" in repr(rows[0]) and "BLEU" in repr(rows[0])
+    asked = {
+        "best": harness.best(two, resamples=100),
+        "power": harness.power(two, resamples=100),
+        "variance": harness.variance(two),
+    }
+    for name, answer in asked.items():
+        assert "BLEU" in repr(answer) and "Best(" not in repr(answer), name
+        assert answer._repr_html_().startswith("<table>") and len(answer.to_pandas()) == len(answer), name
+
+
+def test_a_wrong_kind_of_argument_is_named(two: tuple[RunResult, RunResult]) -> None:
+    with pytest.raises(HarnessError, match="rankings of RunResult; expected comparisons"):
+        harness.rankings(list(two))  # type: ignore[arg-type]
+    with pytest.raises(HarnessError, match="is in memory only; expected a stored run"):
+        harness.sweep(list(two))
+    with pytest.raises(HarnessError, match="is no word; expected strings"):
+        harness.run(["system=lead"])  # type: ignore[arg-type]
+    with pytest.raises(HarnessError, match=r"the metric 'BLEU' is not known \(did you mean 'bleu'\?\)"):
+        harness.evaluate(["a"], ["a"], ["BLEU"])
+    assert (harness.run.__doc__ or "").startswith("`harness.run(")
+
+
+@pytest.fixture(name="two", scope="module")
+def two_fixture() -> tuple[RunResult, RunResult]:
+    references = [["the cat sat on the mat", "a dog"], ["it rains today again"], ["dogs bark loudly at night"]] * 4
+    good = [first[0] for first in references]
+    bad = [text.replace("the", "a").replace("loudly", "") for text in good]
+    a, b = (harness.evaluate(texts, references, ["bleu"], name=name, resamples=100) for texts, name in ((good, "good"), (bad, "bad")))  # fmt: skip
+    return a, b

@@ -90,8 +90,10 @@ class Loaded:
         """The scores of these and of what was added, which is forgotten. `confidence=True` adds `confidence_interval`,
         by key a low and a high bound at `level`; `options` are those of `evaluate`."""
         if predictions is not None or references is not None:
-            given = ([] if column is None else column for column in (predictions, references))
-            self.add_batch(**dict(zip(("predictions", "references"), given, strict=True)))
+            self.add_batch(
+                predictions=[] if predictions is None else predictions,
+                references=[] if references is None else references,
+            )
         given = self._predictions, self._references
         self._predictions, self._references = [], []
         shaped, metric = self._shaped, self._built(options)

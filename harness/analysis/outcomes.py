@@ -97,8 +97,8 @@ def _sentences(winners: Sequence[Best], compared: Study) -> list[str]:
         alike = len(compared.leaders.get((row.dataset, row.score), ())) - 1
         rest = f"; {alike} of {row.of - 1} others not told apart from it" if alike > 0 else ""
         lines.append(
-            f"- **{markdown.escaped(row.score)}**{where}: the best of {row.of} is **{name}**, {as_it_stands}; "
-            f"corrected for the choice {corrected} [{low}, {high}]{rest}"
+            f"- **{markdown.escaped(row.title or row.score)}**{where}: the best of {row.of} is **{name}**, "
+            f"{as_it_stands}; corrected for the choice {corrected} [{low}, {high}]{rest}"
         )
     return ["\n".join(lines)] if lines else []
 

@@ -11,8 +11,9 @@ score. https://github.com/EleutherAI/lm-evaluation-harness
 | `metrics` that are a number for each sample | scores |
 | texts, numbers and flags of `doc`; `doc_hash`; `filter` | fields |
 
-A metric that lm-eval computes of all samples at once (bleu, perplexity) has no number for a sample: it is left out, and
-named. A folder with several runs of a task: the newest counts, as in lm-eval itself.
+A metric that lm-eval computes of all samples at once (bleu, perplexity) is no mean of their scores: it is left out, and
+named. So is one whose mean is not what lm-eval printed. A folder with several runs of a task: the newest counts, as in
+lm-eval itself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import ast
 import hashlib
 import json
 import logging
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +41,9 @@ KNOWN = (0, 4)
 FILE = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 EXPECTED = "the samples of lm_eval --log_samples"
 NEEDED = ("doc_id", "target", "arguments", "filtered_resps")
-TABLES = ("configs", "higher_is_better", "n-samples")
+LIKELIHOOD = "perplexity"
+"""Of a sample it is a log-likelihood; known by its name where lm-eval's results are not beside the samples."""
+TABLES = ("configs", "higher_is_better", "n-samples", "results")
 """What is read of the results, by task."""
 
 
@@ -93,12 +97,31 @@ def _logs(file: Path, choice: Choice) -> list[Log]:
     if not by_filter:
         raise HarnessError(f"{file} is empty; expected {EXPECTED}")
     _check_whole(file, task, results, by_filter)
+    for chosen, part in by_filter.items():
+        unfit |= dict.fromkeys(_no_means(part, chosen, mapping(results["results"].get(task), str(file), "results")))
     if unfit:
         log.warning(
-            "%s: %s has no number for a sample, since lm-eval computes it of all at once, and is left out; "
+            "%s: %s is computed by lm-eval of all samples at once, is no mean of their scores, and is left out; "
             "harness score RUN metrics=… computes scores of the outputs", file, ", ".join(unfit),
         )  # fmt: skip
     return [part for part in by_filter.values() if not part.blank]
+
+
+def _no_means(part: Log, chosen: str, printed: Mapping[str, Any]) -> list[str]:
+    """Takes from a log the scores that lm-eval prints something else of than their mean, and names them: the samples'
+    `perplexity`, say, is a log-likelihood."""
+    names = [] if printed else [LIKELIHOOD]
+    for key, value in printed.items() if part.origin.version else ():  # an exported BLEU is no mean, and may stay
+        metric, _, of = key.partition(",")
+        values = [score for row in part.scores if (score := row.get(named(metric))) is not None]
+        known = of == chosen and isinstance(value, int | float) and len(values) == len(part)
+        if known and not math.isclose(math.fsum(values) / len(values), value, rel_tol=1e-6, abs_tol=1e-9):
+            names.append(metric)
+    names = [metric for metric in names if any(named(metric) in row for row in part.scores)]
+    left_out = set(map(named, names))
+    if left_out:
+        part.scores = [{name: score for name, score in row.items() if name not in left_out} for row in part.scores]
+    return names
 
 
 def _results(file: Path, date: str | None) -> Mapping[str, Any]:

@@ -73,10 +73,10 @@ def histogram(differences: Array, edges: Array, higher_is_better: bool = True) -
     bins = []
     for i in range(len(edges) - 1):
         below = 0.0
-        for name, of_bins in counts.items():
-            if of_bins[i]:
-                share = float(of_bins[i] / n)
-                bins.append(Bin(float(edges[i]), float(edges[i + 1]), name, int(of_bins[i]), share, below))
+        for name in ("won", "lost", "tied"):  # ties on top, where a figure can cut them
+            if counts[name][i]:
+                share = float(counts[name][i] / n)
+                bins.append(Bin(float(edges[i]), float(edges[i + 1]), name, int(counts[name][i]), share, below))
                 below += share
     won, tied, lost = (float(by_outcome[name].mean()) if n else float("nan") for name in ("won", "tied", "lost"))
     return Histogram(tuple(bins), n, float(values.mean()) if n else float("nan"), won, tied, lost)

@@ -23,6 +23,8 @@ PAGES = "workflowType=machine_learning"
 QUERY = f"{PAGES}&viewStateShareKey={NAME}"
 MOST = 24
 """Columns: beyond that nobody reads them."""
+RUN_NAME = "attributes.`Run Name`"
+"""Wide enough to tell the cells of a sweep apart; MLflow takes a width only of a column whose place is given."""
 STATE: dict[str, Any] = {
     "runsExpanded": {},
     "runsPinned": [],
@@ -42,8 +44,8 @@ STATE: dict[str, Any] = {
     "hideEmptyCharts": True,
     "groupBy": None,
     "groupsExpanded": {},
-    "columnOrder": [],
-    "columnWidths": {},
+    "columnOrder": [RUN_NAME],
+    "columnWidths": {RUN_NAME: 390},
     "autoRefreshEnabled": True,
     "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
 }
@@ -81,10 +83,11 @@ def _experiment(uri: str, name: str) -> Any:
 
 
 def widened(tags: Mapping[str, str], columns: Sequence[str]) -> str | None:
-    """The view with these columns too, for an experiment with these tags; None where it has them."""
+    """The view with these columns too, for an experiment with these tags; None where it is there."""
     known = _columns(tags.get(TAG, ""))
     wider = [*known, *(name for name in columns if name not in known)][:MOST]
-    return None if wider == known else json.dumps({**STATE, "selectedColumns": wider})
+    view = json.dumps({**STATE, "selectedColumns": wider})
+    return None if view == tags.get(TAG) else view
 
 
 def keep(client: Any, experiment: str, view: str) -> None:

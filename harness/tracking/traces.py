@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.inputs.files import digest
 from harness.tracking.content import milliseconds
+from harness.tracking.labelling import user
 from harness.types import RunResult
 
 TAG = "harness.traces"
@@ -126,7 +127,7 @@ def _trace(row: Mapping[str, Any], place: Place, run: RunResult, known: Mapping[
         inputs[CONTEXTS] = [_cut(part) for part in row[CONTEXTS]]
     output = _cut(row.get("output"))
     usage = _usage(known)
-    metadata = {"mlflow.sourceRun": place.run_id, "mlflow.user": "harness"}
+    metadata = {"mlflow.sourceRun": place.run_id, "mlflow.user": user()}
     if place.model is not None:
         metadata["mlflow.modelId"] = place.model
     if usage:

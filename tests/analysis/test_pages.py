@@ -54,7 +54,7 @@ def test_cells_of_a_sweep_have_a_section_on_their_parameters(files: Path, cli: C
     called = cli("report", *folders, "-o", "page.html", "--resamples", "100")
     assert called.code == 0, called.err
     section = Path("page.html").read_text().partition('<section id="sweep"')[2].partition('<section id="examples"')[0]
-    assert "bleu by parameter, n = 4 examples" in section
+    assert "BLEU by parameter, n = 4 examples" in section
     for text in ("path", "good.jsonl", "bad.jsonl", "lowercase", "Best: ", "corrected for the choice among 4"):
         assert text in section, text
     alone = cli("report", folders[0], "-o", "alone.html", "--resamples", "100")

@@ -122,7 +122,7 @@ def test_compare_of_stored_runs(files: Path) -> None:
     assert "dev: n = 4 examples, paired bootstrap" in compared.stdout
     assert "dev-good against dev-bad" in compared.stdout
     judged = [line.split() for line in compared.stdout.splitlines() if line.strip().endswith("too few to tell")]
-    assert [words[0] for words in judged] == ["bleu", "rouge1", "rouge2", "rougeL", "rougeLsum"]
+    assert [words[0] for words in judged] == ["BLEU", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum"]
     one_sided = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
     answer = json.loads(one_sided.stdout)
     assert {k: answer[k] for k in ("schema", "test", "correction", "level")} == {

@@ -111,6 +111,7 @@ def test_failed_trials_are_told_as_failed_and_tried_again(toy: Path, cli: Cli) -
     assert called.code == 1
     assert [state for *_, state in tried()] == ["COMPLETE", "FAIL", "COMPLETE"]
     assert "cell 1 (" in called.err and "all 4 examples failed" in called.err
+    assert called.err.rstrip().endswith("retry_failed=true")  # the same command takes it for told
     assert cli(*options).code == 0  # nothing is left to try
     (toy / "toy.py").write_text(FUNCTION.replace("x > 2", "x > 5"))
     assert cli(*options, "retry_failed=true").code == 0
@@ -137,6 +138,7 @@ def test_several_objectives_and_their_directions(toy: Path, cli: Cli) -> None:
         (("objective=bleu", "dry_run=true"), "dry_run with hydra/sweeper=harness"),
         (("objective=bleu", "hydra.sweeper.sampler=tpee"), "hydra.sweeper.sampler=tpee"),
         (("objective=bleu", "hydra.sweeper.sampler=grid"), "+system.options.x is an interval"),
+        (("objective=bleu", "hydra.sweeper.study=../x"), "hydra.sweeper.study=../x; expected a name that a file can have"),
         (("objective=bleu", "+hydra.sweeper.options.no=1"), "expected options of the sampler"),
     ],
 )  # fmt: skip

@@ -33,7 +33,7 @@ def test_a_real_run_is_listed_as_it_was_scored(files: Path, cli: Cli) -> None:
     assert listed.code == 0, listed.err
     head, first, second, note = listed.out.splitlines()
     assert head.split() == [
-        "name", "data", "set", "system", "examples", "bleu", "rouge1", "rouge2", "rougeL", "rougeLsum", "ended", "folder"
+        "name", "data", "set", "system", "examples", "BLEU", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum", "ended", "folder"
     ]  # fmt: skip
     bleu = best.scores["bleu"]
     assert first.split()[:4] == ["dev-good", "dev", "good", "4"]

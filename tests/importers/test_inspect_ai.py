@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import zipfile
 from pathlib import Path
@@ -104,6 +105,18 @@ def test_half_an_archive(logs: Path, import_logs: Import, tmp_path: Path) -> Non
         archive.writestr("_journal/start.json", "{}")
     with pytest.raises(HarnessError, match=r"has no header\.json: the evaluation did not end"):
         import_logs(tmp_path / "begun.eval")
+
+
+def test_the_mean_of_nothing(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    """Inspect writes NaN, which is no JSON, where a scorer gave nothing."""
+    log = document(logs)
+    log["results"]["scores"][0]["metrics"]["mean"] = {"name": "mean", "value": math.nan}
+    with zipfile.ZipFile(tmp_path / "nan.eval", "w") as archive:
+        for sample in log.pop("samples"):
+            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+        archive.writestr("header.json", json.dumps(log))
+    (run,) = import_logs(tmp_path / "nan.eval")
+    assert run.scores["includes"].estimate == pytest.approx(2 / 3)
 
 
 def test_values_of_all_kinds(logs: Path, import_logs: Import, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_every_task_and_filter_is_a_data_set(logs: Path, import_logs: Import, ca
         ["exact_match_imported"],
         ["exact_match_imported"],
     ]
-    assert "bleu has no number for a sample" in caplog.text
+    assert "bleu is computed by lm-eval of all samples at once" in caplog.text
 
 
 def test_what_is_left_out_is_said_once(
@@ -178,6 +178,22 @@ def test_the_likelihood_of_a_text_is_no_output(logs: Path, import_logs: Import, 
     with pytest.raises(HarnessError, match="has neither scores of single samples nor outputs"):
         import_logs(rewritten(logs, tmp_path / "wikitext", **rolling))
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_score_that_is_no_mean_is_left_out(
+    logs: Path, import_logs: Import, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As lm-eval writes LAMBADA: the perplexity of a sample is its log-likelihood, and that of all its exponential."""
+    folder = rewritten(logs, tmp_path / "lambada", metrics=["acc", "perplexity"], perplexity=-2.0)
+    (results,) = folder.glob("results_*")
+    content = json.loads(results.read_text())
+    content["results"]["qa_choice"]["perplexity,none"] = math.exp(2)
+    results.write_text(json.dumps(content))
+    (run,) = import_logs(folder)
+    assert list(run.scores) == ["acc"]
+    assert "perplexity is computed by lm-eval of all samples at once" in caplog.text
+    results.unlink()
+    assert list(import_logs(folder)[0].scores) == ["acc"]
 
 
 def test_a_score_without_any_number_is_none(logs: Path, import_logs: Import, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_it_ends_when_the_answer_is_known(data: Path, cli: Cli) -> None:
     assert 60 < score["estimate"] < mean  # it ended when the mean happened to be high
     assert written["scores"]["chrf"]["note"].startswith(f"looked {stopped['looks']} times by exact_match")
     assert f"stopped     after {stopped['examples']} of 400 examples" in called.out
-    assert "exact_match is above 60 [" in called.out
+    assert "Exact match is above 60 [" in called.out
     table = pd.read_parquet(folder() / "examples.parquet")
     assert list(table["id"]) == sorted(calls(), key=int)  # the data's order
     assert calls() != sorted(calls(), key=int)  # but asked in a random one
@@ -111,7 +111,7 @@ def test_an_answer_that_stays_open(data: Path, cli: Cli) -> None:
     called = cli(*RUN, "stop.score=exact_match", f"stop.threshold={100 * RIGHT.mean():.0f}")
     assert called.code == 0
     assert len(calls()) == N
-    assert "stopped     not known after all 400 examples: exact_match [" in called.out
+    assert "stopped     not known after all 400 examples: Exact match [" in called.out
     whole = scores()["scores"]["exact_match"]  # a data set is known at its end: nothing was left out by what was seen
     assert whole["method"] != "confidence sequence"
     assert whole["estimate"] == 100 * RIGHT.mean()

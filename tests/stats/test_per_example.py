@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.report.charts import differences
 from harness.stats.per_example import edges, histogram
 from tests.stats.test_comparison import run
 
@@ -44,3 +45,13 @@ def test_rounding_errors_are_ties_as_in_a_comparison() -> None:
     drawn = histogram(after - before, edges([after - before]))
     (row,) = harness.compare([run(before, "a"), run(after, "b")], resamples=100)
     assert (drawn.won, drawn.tied, drawn.lost) == (row.won, row.tied, row.lost) == (0.25, 0.5, 0.25)
+
+
+def test_ties_stand_on_top_so_that_a_figure_can_cut_them() -> None:
+    values = np.array([0.0] * 8 + [0.001, -0.001, 4.0, -4.0])
+    drawn = histogram(values, edges([values]))
+    middle = {bar.outcome: bar for bar in drawn.bins if bar.low < 0 < bar.high}
+    assert {name: round(12 * bar.below) for name, bar in middle.items()} == {"won": 0, "lost": 1, "tied": 2}
+    bars = [differences.Bar(b.low, b.high, b.outcome, b.share, b.below, b.count) for b in drawn.bins]
+    panel = differences.Panel("b", "BLEU", bars, 4.0, 0.0, 2, drawn.won, drawn.tied, drawn.lost)
+    assert differences._tallest([panel]) == pytest.approx(1.15 * 2 / 12)  # of what is won and lost, not 10 / 12

@@ -119,9 +119,9 @@ def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
         note = parent.data.tags["mlflow.note.content"]
         best = max(harness.runs(), key=lambda run: run.scores["bleu"].estimate)
         sentences = best.config["system"]["sentences"]
-        assert f"**bleu**: the best of 2 is **sentences={sentences}**, {scores[best.path]:.2f}; corrected for" in note
-        assert f"Best: sentences={sentences}, bleu " in note and "| sentences |" in note
-        assert "**dev: bleu by parameter, n = 4 examples**" in note
+        assert f"**BLEU**: the best of 2 is **sentences={sentences}**, {scores[best.path]:.2f}; corrected for" in note
+        assert f"Best: sentences={sentences}, BLEU " in note and "| sentences |" in note
+        assert "**dev: BLEU by parameter, n = 4 examples**" in note
         artifacts = {item.path for item in store.list_artifacts(parent.info.run_id)}
         assert artifacts >= {"report.html", "forest-dev.png", "sweep-dev.png", "scores.csv", "scores.md"}
     before = (files / "again.db").read_bytes()
@@ -187,6 +187,7 @@ def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
         view = json.loads(shown.tags["mlflow.sharedViewState.harness"])
         assert view["selectedColumns"][:2] == ["metrics.`bleu`", "metrics.`rouge1`"]
         assert view["selectedColumns"][-2:] == ["params.`system`", "params.`dataset`"]
+        assert view["columnOrder"] == ["attributes.`Run Name`"] and view["columnWidths"]["attributes.`Run Name`"] >= 390
 
 
 def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli) -> None:

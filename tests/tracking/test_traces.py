@@ -40,6 +40,7 @@ def test_an_example_is_a_trace_with_scores_as_feedback(
     assert [trace.info.tags["harness.example"] for trace in there] == [str(row["id"]) for row in rows]
     for trace, row in zip(there, rows, strict=True):
         (span,) = trace.data.spans
+        assert trace.info.trace_metadata["mlflow.user"] == run.data.tags["mlflow.user"]
         assert (span.inputs, span.outputs) == ({"source": row["source"]}, row["output"])
         said = {assessment.name: assessment for assessment in trace.info.assessments}
         assert said["bleu"].feedback.value == pytest.approx(row["bleu"])

@@ -116,9 +116,15 @@ class Gathering:
             )
             complain(
                 f"{len(failed)} of {len(self.cells)} cells failed:\n{named}\n"
-                f"What is finished is kept. To try these again:\n  {calling.command()}"
+                f"What is finished is kept. To try these again:\n  {self._again}"
             )
         return 1 if failed else 0
+
+    @property
+    def _again(self) -> str:
+        """The command that tries failed cells again: a study takes a trial that failed for told."""
+        studied = self.total is not None and not self.config.retry_failed
+        return f"{calling.command()}{' retry_failed=true' if studied else ''}"
 
     def interrupted(self) -> str:
         """What is to be known where a multirun is ended before its end."""

@@ -51,6 +51,10 @@ class Wanted:
         check_choice("hydra.sweeper.sampler", self.sampler, SAMPLERS)
         check_least("hydra.sweeper.trials", self.trials)
         check_least("hydra.sweeper.at_once", self.at_once)
+        if self.study is not None and self.storage is None and Path(self.study).name != self.study:
+            raise HarnessError(
+                f"hydra.sweeper.study={self.study}; expected a name that a file can have, without slashes"
+            )
         if self.trials is None and self.sampler != "grid":
             raise HarnessError(f"hydra.sweeper.trials=null with the sampler {self.sampler}; expected how many to try")
         if self.options and self.sampler == "grid":

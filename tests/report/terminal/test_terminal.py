@@ -114,10 +114,12 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     print_comparisons(harness.compare([a, b], resamples=200), [], ComparisonOptions())
     lines = capsys.readouterr().out.splitlines()
     bleu = b.scores["bleu"]
-    words = f"bleu {bleu.estimate:.2f} [{bleu.low:.2f}, {bleu.high:.2f}] ±"
+    words = f"BLEU {bleu.estimate:.2f} [{bleu.low:.2f}, {bleu.high:.2f}] ±"
     (line,) = [x for x in lines if re.sub(r"(?<=\[) +| +(?= )", "", x).startswith(words)]
     assert line.endswith(f"±{max(bleu.low_error, bleu.high_error):.3f}")  # type: ignore[type-var]
-    assert any(line.startswith("good") and "rougeLsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines)
+    assert any(
+        line.startswith("good") and "ROUGE-Lsum" not in line and f"{bleu.estimate:.2f}" in line for line in lines
+    )
     assert "good against bad" in lines
     assert sum(line.startswith("too few to tell good from bad (4 examples: no p below 0.12") for line in lines) == 1
 
@@ -128,7 +130,7 @@ def test_rankings_power_and_the_best(capsys: pytest.CaptureFixture[str]) -> None
     rows = harness.compare(runs, resamples=400)
     print_comparisons(rows, harness.rankings(rows), ComparisonOptions())
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    start = lines.index("rank and group bleu rouge1 rouge2 rougeL rougeLsum")
+    start = lines.index("rank and group BLEU ROUGE-1 ROUGE-2 ROUGE-L ROUGE-Lsum")
     assert lines[start + 1 : start + 4] == [
         "good 1 a 1 a 1 a 1 a 1 a",
         "mixed 2 b 2 b 2 b 2 b 2 b",

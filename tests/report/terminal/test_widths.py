@@ -148,7 +148,7 @@ def test_a_narrow_table_is_not_the_wide_one(
 def test_points_stand_below_each_other(prints: dict[str, Print], shown: Callable[[Print, int | None], str]) -> None:
     lines = [line for line in shown(prints["run"], None).splitlines() if "[" in line]
     assert len({line.index(".", 20) for line in lines if "_len" not in line}) == 1
-    for group in ([x for x in lines if x.startswith(("bleu ", "  bleu.p"))], [x for x in lines if "rouge" in x]):
+    for group in ([x for x in lines if x.startswith(("BLEU ", "  BLEU p"))], [x for x in lines if "ROUGE" in x]):
         assert len({line.index(", ") for line in group}) == 1
         assert len({line.index("]") for line in group}) == 1
 

@@ -29,7 +29,7 @@ function across(panels, width) {
   if (!alone(even)) return even;
   for (let columns = even + 1; columns <= fits(fluid ? 0.75 * least : least); columns++) if (!alone(columns)) return columns;
   for (let columns = even - 1; columns > 1; columns--) if (!alone(columns)) return columns;
-  return count > 3 ? even : 1; // a long column is no better
+  return 1;
 }
 
 // The first panel of a row has the labels of all.
