@@ -10,7 +10,7 @@ from harness.analysis.data_apart import alone
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, check_ended, check_scores, grouped, pairs_of
 from harness.analysis.questions import asked
-from harness.analysis.slices import by_slices
+from harness.analysis.slices import by_slices, comparable
 from harness.report.terminal.progress import silent
 from harness.stats import comparison
 from harness.stats.design import Design
@@ -157,4 +157,4 @@ def _pairs(runs: Sequence[Run], baseline: Run | None, options: ComparisonOptions
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))
     check_scores(groups, options.scores)
-    return [pairs_of(group, group.baseline) for group in by_slices(groups, options)]
+    return [pairs_of(group, group.baseline) for group in comparable(by_slices(groups, options), options)]

@@ -62,6 +62,7 @@ class Meta:
             **parts,
             "coefficients": [asdict(row) for row in self.agreement.coefficients],
             "tests": [asdict(row) for row in self.agreement.tests],
+            "sampled": self.agreement.sampled,
             "note": self.agreement.note,
             "predictions": [{**asdict(row), "saved": row.saved} for row in self.predictions],
         }

@@ -12,7 +12,7 @@ from harness.analysis.leaders import average_leaders, leaders_of
 from harness.analysis.loading import Run, loaded_runs
 from harness.analysis.pairing import Pair, can_be_tested, check_scores, grouped, pairs_of, tested
 from harness.analysis.questions import asked, even
-from harness.analysis.slices import by_slices
+from harness.analysis.slices import by_slices, has_enough
 from harness.analysis.training_curves import curves_of
 from harness.inputs.choices import METHOD, METHODS
 from harness.report.terminal.progress import silent
@@ -51,6 +51,7 @@ def study(
     groups = grouped([ready[id(run)] for run in loaded], None if base is None else ready[id(base)])
     groups = by_slices(groups, options)
     several = [group for group in groups if tests and len(group.runs) > 1 and can_be_tested(group)]
+    several = [group for group in several if has_enough(group, options)]
     if several:
         options = replace(options, scores=tested(several, options.scores))
         check_scores(several, options.scores)

@@ -44,7 +44,9 @@ def _interaction(parts: Sequence[Tested], seed: int) -> Interaction:
     expansions = [part.by.expansion for part in parts]
     errors = np.sqrt([each.ratio for each in expansions]) * np.array([row.standard_error for row in rows])
     rng = generator(seed, "slices")
-    moved = np.stack([_moved(part, rng) for part in parts], axis=1)
+    moved = np.stack(
+        [_moved(part.by.drawn(), difference, rng) for part, difference in zip(parts, seen, strict=True)], axis=1
+    )
     anew = errors * _errors_anew(np.array([each.df for each in expansions]), len(moved), rng)
     p_value = share(cochran_q(errors * moved, anew), float(cochran_q(seen, errors)))
     sign = 1 if rows[0].higher_is_better else -1
@@ -74,13 +76,12 @@ def cochran_q(differences: Array, errors: Array) -> Array:
     return np.asarray((((differences - mean) / errors) ** 2).sum(axis=-1))
 
 
-def _moved(part: Tested, rng: np.random.Generator) -> Array:
-    """(resamples,) how far chance moves a slice's difference, in standard errors."""
-    draws = part.by.drawn()
+def _moved(draws: Array, seen: float, rng: np.random.Generator) -> Array:
+    """(resamples,) how far chance moves a slice's difference, in standard errors, from its replicates."""
     spread = np.nanstd(draws, ddof=1)
     if not spread > 0:  # no example of it differs, which says little of others
         return rng.standard_normal(len(draws))
-    return np.asarray((draws - part.row.difference) / spread)
+    return np.asarray((draws - seen) / spread)
 
 
 def _errors_anew(degrees: Array, resamples: int, rng: np.random.Generator) -> Array:

@@ -114,7 +114,10 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
             resamples=options.resamples,
             signature=str(tally.signature),
             higher_is_better=metric.higher_is_better,
-            note=_note(sample, float(estimates[i]), options.resamples, replicate, (ends[0][i], ends[1][i])),
+            note=_note(
+                _reason(sample.design, float(estimates[i]), options.resamples, replicate, (ends[0][i], ends[1][i])),
+                metric.caution_of(name) if np.isfinite(estimates[i]) else None,
+            ),
             low_error=number(errors[0][i]),
             high_error=number(errors[1][i]),
             title=metric.title_of(name),
@@ -182,12 +185,9 @@ def _studentized_bounds(
     return (low, high), [method if usable else plain for usable in fit], both
 
 
-def _note(
-    sample: Sample, estimate: float, resamples: int, drawn: Array | None, ends: tuple[float, float]
-) -> str | None:
+def _note(*parts: str | None) -> str | None:
     """What a reader must know before trusting the bounds, or comparing the value with others."""
-    reason = _reason(sample.design, estimate, resamples, drawn, ends)
-    return "; ".join(filter(None, (reason, sample.metric.caution if np.isfinite(estimate) else None))) or None
+    return "; ".join(part for part in parts if part) or None
 
 
 def _reason(

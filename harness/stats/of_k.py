@@ -39,9 +39,10 @@ class OfK(Metric):
 
     needs_references = False
 
-    def __init__(self, metric: Metric, headline: str, kinds: Sequence[str], most: int) -> None:
-        """`kinds`: `pass`, `best_of` or `majority`; `most`: outputs of an example."""
-        self.metric, self.headline = metric, headline
+    def __init__(self, metric: Metric, headline: str, kinds: Sequence[str], having: Sequence[int]) -> None:
+        """`kinds`: `pass`, `best_of` or `majority`; `having`: how many examples have k outputs, for each k from 1."""
+        self.metric, self.headline, self.having = metric, headline, having
+        most = len(having)
         self.name = f"{headline} of k"
         self.score_names = tuple(f"{headline}.{kind}_{k}" for kind in kinds for k in range(1, most + 1))
         self.columns = tuple(f"{part} {name}" for part in ("sum", "count") for name in self.score_names)
@@ -58,6 +59,12 @@ class OfK(Metric):
 
     def extremes(self, batch: Batch) -> None:
         return None
+
+    def caution_of(self, score: str) -> str | None:
+        """Scores of other k are of other examples, where some have fewer outputs."""
+        k = int(score.rpartition("_")[2])
+        fewer = self.having[k - 1] < self.having[0]
+        return f"of the {self.having[k - 1]} examples with {k} outputs or more" if fewer else None
 
     def title_of(self, score: str) -> str:
         kind, _, k = score.rpartition(".")[2].rpartition("_")
@@ -133,7 +140,9 @@ def _tally(
         parts["majority"] = majority(values, texts)
     of_k = np.concatenate(list(parts.values())).T
     known_k = ~np.isnan(of_k)
-    tally = Tally(OfK(metric, headline, list(parts), values.shape[1]), *known)
+    outputs = np.count_nonzero(~np.isnan(values), axis=1)
+    having = [int((outputs >= k).sum()) for k in range(1, values.shape[1] + 1)]
+    tally = Tally(OfK(metric, headline, list(parts), having), *known)
     tally.add(Rows(np.hstack([np.where(known_k, of_k, 0.0), known_k.astype(np.float64)])))
     return tally
 

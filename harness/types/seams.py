@@ -383,6 +383,10 @@ class Metric(ABC):
         tokens. A metric that can has `aligns = True`; one that `fit` changes is fitted to the whole data set before."""
         return None
 
+    def caution_of(self, score: str) -> str | None:
+        """What a reader must know of one of its scores."""
+        return self.caution
+
     def title_of(self, score: str) -> str:
         """One of its scores as papers print it."""
         return titled(score, self.title)

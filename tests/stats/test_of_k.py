@@ -139,3 +139,21 @@ def test_shares_of_outputs_near_the_end_have_a_width() -> None:
     assert last.low is not None and 0.9 < last.low < 0.95
     assert first.low is not None and first.high is not None
     assert first.high - first.low < 0.13  # a share of 240 outputs, not of 60
+
+
+def test_how_many_examples_it_is_of_is_said(cli: Any, tmp_path: Path) -> None:
+    """Seven examples with three outputs, three with one: by the closed formula, over those that have k."""
+    write_jsonl(tmp_path / "dev.jsonl", [{"id": str(i), "source": "s", "references": ["yes"]} for i in range(10)])
+    rows = [
+        {"id": str(i), "repeat": j, "output": "yes" if (i + j) % 3 == 0 else "no"}
+        for i in range(10)
+        for j in range(3 if i < 7 else 1)
+    ]
+    write_jsonl(tmp_path / "out.jsonl", rows)
+    called = cli("run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=out.jsonl",
+                 "metrics=[exact_match]", "tracking=none", "stats.resamples=100", "output_dir=out")  # fmt: skip
+    assert called.code == 0, called.err
+    scores = json.loads(Path("out/scores.json").read_text())["scores"]
+    assert scores["exact_match.pass_2"]["estimate"] == pytest.approx(100 * 2 / 3)
+    assert scores["exact_match.pass_2"]["note"] == "of the 7 examples with 2 outputs or more"
+    assert scores["exact_match.pass_1"].get("note") is None

@@ -103,6 +103,26 @@ def test_a_slice_is_scored_as_a_corpus_of_its_own() -> None:
     assert text.index("topic = news") < text.index("topic = law")
 
 
+def test_a_slice_of_one_example_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """It has a score in the table, and is no comparison."""
+    runs = []
+    for name, seed in (("a", 1), ("b", 2)):
+        run = evaluated(name, seed)
+        runs.append(run.with_examples(run.examples.assign(topic=["odd", *run.examples.topic[1:]])))
+    with caplog.at_level("WARNING"):
+        rows = harness.compare(runs, baseline=runs[0], resamples=100, by="topic")
+    assert {row.dataset for row in rows} == {"memory, topic = news", "memory, topic = law"}
+    assert "memory, topic = odd: fewer than 2 examples" in caplog.text
+    assert "topic = odd" in harness.table(runs, by="topic", resamples=100)
+    alone = [run.with_examples(run.examples.assign(name=[f"n{i}" for i in range(5)])) for run in short()]
+    with pytest.raises(HarnessError, match="every slice by name has fewer than 2 examples"):
+        harness.compare(alone, baseline=alone[0], resamples=100, by="name")
+
+
+def short() -> list[RunResult]:
+    return [evaluated("a", 1, n=5), evaluated("b", 2, n=5)]
+
+
 def test_whether_a_difference_varies_is_told_at_its_level() -> None:
     """Two systems that differ alike in four slices of 30: few alarms; by much in one of them: told."""
     from harness.stats.comparison import _group
