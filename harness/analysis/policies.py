@@ -13,7 +13,7 @@ limits:
   health/empty: 0.01                 # a share of the outputs
   health/loop: baseline              # no more than the baseline's
   generation/cost: baseline + 10%    # at most a tenth above it
-  generation/latency_p95: 2.5
+  generation/latency_p90: 2.5
   run/failed: 0
 on_unknown: fail
 ```
@@ -179,7 +179,7 @@ def _limit(name: str, value: Any, place: str) -> Limit:
     if name.partition("/")[0] not in PARTS or "/" not in name:
         raise HarnessError(
             f"{place}: limits has {name!r}; expected a fact of a run, such as health/empty, generation/cost, "
-            "generation/latency_p95 or run/failed"
+            "generation/latency_p90 or run/failed"
         )
     if isinstance(value, str) and (shape := re.fullmatch(r"baseline(?:\s*\+\s*(\d+(?:\.\d+)?)(%?))?", value.strip())):
         return Limit(float(shape[1] or 0), shape[2] or "+")
