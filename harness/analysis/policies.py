@@ -129,13 +129,25 @@ def read(content: Any, place: str) -> Policy:
             )
     limits = _mapping(whole.get("limits"), f"{place}: limits")
     datasets = _mapping(whole.get("datasets"), f"{place}: datasets")
+    scores = _rules(whole.get("scores"), f"{place}: scores")
     return Policy(
-        _rules(whole.get("scores"), f"{place}: scores"),
-        {name: _rules(rules, f"{place}: slices.{name}") for name, rules in slices.items()},
+        scores,
+        {name: _of_slice(rules, f"{place}: slices.{name}", scores) for name, rules in slices.items()},
         {name: _of_data_set(part, f"{place}: datasets.{name}") for name, part in datasets.items()},
         {name: _limit(name, value, place) for name, value in limits.items()},
         on_unknown,
     )
+
+
+def _of_slice(content: Any, place: str, scores: Rules) -> Rules:
+    """Scores with what is asked of each; or, where the policy asks for one score, what is asked of that."""
+    known = [each.name for each in fields(Rule)]
+    alone = isinstance(content, int | float) or (isinstance(content, dict) and content and set(content) <= set(known))
+    if not alone:
+        return _rules(content, place)
+    if len(scores) != 1:
+        raise HarnessError(f"{place} is {content!r}, and names no score; expected SCORE with it, such as bleu: 1.0")
+    return {score: _rule(content, place) for score in scores}
 
 
 def _of_data_set(content: Any, place: str) -> Policy:

@@ -1,5 +1,6 @@
 """What the files of a run say of each other, on which no score depends: name, seed, signatures, number of examples,
-the data's fingerprint, the config. A folder whose scores are right may still state another seed or tokenizer than it used.
+the data's fingerprint, the config. A folder whose scores are right may still state a seed or a tokenizer that it did
+not use.
 """
 
 from __future__ import annotations
