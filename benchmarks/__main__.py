@@ -25,6 +25,7 @@ from benchmarks import (
     serving,
     sweeping,
     tracking,
+    views,
     whole,
 )
 
@@ -60,6 +61,7 @@ Machines are noisy: read ratios, not seconds.
         "start": ("Cold start", lexical.starting),
         "neural": ("BERTScore", neural.tables),
         "retrieval": ("Retrieval", retrieval.tables),
+        "views": ("Views", views.tables),
         "statistics": ("Intervals and comparisons", resampling.tables),
         "reading": ("Reading data", reading.tables),
         "generation": ("Generation", generation.tables),

@@ -40,10 +40,13 @@ def made() -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
 
 
 def written(folder: Path, qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> tuple[Path, Path]:
-    """The two as files."""
+    """The two as files; a retriever writes the best document first."""
     judged, ranked = folder / "qrels.txt", folder / "made.run"
     judged.write_text("".join(f"{q} 0 {d} {g}\n" for q, grades in qrels.items() for d, g in grades.items()))
-    ranked.write_text("".join(f"{q} Q0 {d} 1 {s} made\n" for q, scores in run.items() for d, s in scores.items()))
+    best_first = {query: sorted(scores.items(), key=lambda pair: -pair[1]) for query, scores in run.items()}
+    ranked.write_text(
+        "".join(f"{q} Q0 {d} {k} {s} made\n" for q, pairs in best_first.items() for k, (d, s) in enumerate(pairs, 1))
+    )
     return judged, ranked
 
 

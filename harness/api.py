@@ -31,6 +31,7 @@ from harness.analysis.swept import Swept
 from harness.analysis.trust import Trusted
 from harness.analysis.verifying import Verified
 from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
+from harness.inputs.handed_columns import listed
 from harness.report.terminal.progress import silent
 from harness.run import logged_data, memory
 from harness.run.config import Choice, chosen_metrics
@@ -42,7 +43,9 @@ from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.panel import MetaOptions
 from harness.stats.winner import Best
-from harness.types import Comparisons, Contexts, Curve, Progress, RunRecord, RunResult
+from harness.types import Comparisons, Curve, HarnessError, Progress, RunRecord, RunResult
+from harness.types.results import Records
+from harness.types.shown import bests_of, curves_of, powers_of, variances_of
 
 
 def evaluate(
@@ -63,29 +66,26 @@ def evaluate(
     relevant: Sequence[Sequence[str] | Mapping[str, float] | None] | None = None,
 ) -> RunResult:
     """Scores outputs against references, with no files and no MLflow. Columns are lists, or columns of pandas, polars,
-    Arrow, NumPy or `datasets`.
+    Arrow, NumPy or `datasets`; of a whole table, its only column or the one called `output`, `references`, `source`, ….
 
     A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
     seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example,
     `strata` its stratum. `contexts` is what was retrieved for each output (texts, or `{"id", "text", "score"}`),
     `reference_contexts` what should have been, `relevant` the ids of that, or grades by id.
     """
-    given = (outputs, references, sources, ids, clusters, strata, contexts, reference_contexts, relevant)
-    columns = Columns(*map(_listed, given))
+    columns = Columns(
+        listed(outputs, "outputs", "output"),
+        listed(references, "references", "references"),
+        listed(sources, "sources", "source"),
+        listed(ids, "ids", "id"),
+        listed(clusters, "clusters", "cluster"),
+        listed(strata, "strata", "stratum"),
+        listed(contexts, "contexts", "contexts"),
+        listed(reference_contexts, "reference_contexts", "reference_contexts"),
+        listed(relevant, "relevant", "relevant"),
+    )
     options = Options(resamples, level, method, seed, strata=None if strata is None else STRATUM)
     return memory.evaluate(columns, chosen_metrics(metrics), options, name)
-
-
-def _listed(column: Any) -> Any:
-    """A column as a list: of pandas (what is missing there is None), polars, Arrow, NumPy, `datasets`."""
-    if column is None or isinstance(column, str | Contexts):
-        return column
-    if hasattr(column, "notna"):
-        column = column.astype(object).where(column.notna(), None)
-    for method in ("to_pylist", "to_list", "tolist"):
-        if hasattr(column, method):
-            return getattr(column, method)()
-    return list(column)
 
 
 def load_run(path: str | Path | RunRecord, trust: Trusted = False) -> RunResult:
@@ -187,7 +187,7 @@ def power(
     correlated by `correlation`."""
     options = ComparisonOptions(resamples=resamples, level=level, seed=seed, scores=_several(scores), question=question)
     aim = Aim(difference, power, level, correlation)
-    return comparing.power(*_trusted(runs, baseline, trust), options, aim, progress)
+    return Records(comparing.power(*_trusted(runs, baseline, trust), options, aim, progress), powers_of)
 
 
 def variance(
@@ -203,7 +203,7 @@ def variance(
 
     Each group (`"ours=runs/ours-seed*"`) and each run with several outputs of an example is taken by itself, all other
     runs on one data set together, or by `group_by`, the parameter that does not matter."""
-    return noise.variance(runs, noise.Asked(_several(scores), level, seed, group_by), trust)
+    return Records(noise.variance(runs, noise.Asked(_several(scores), level, seed, group_by), trust), variances_of)
 
 
 def best(
@@ -218,7 +218,7 @@ def best(
     """The best of several runs on the same data by each headline score, corrected for having been chosen; `split`:
     chosen on a random half of the data and scored on the other."""
     options = Options(resamples=resamples, level=level, seed=seed)
-    return comparing.best(_trusted(runs, None, trust)[0], options, split, progress)
+    return Records(comparing.best(_trusted(runs, None, trust)[0], options, split, progress), bests_of)
 
 
 def report_best(
@@ -254,11 +254,11 @@ def curve(
     options = CurveOptions(
         Options(resamples=resamples, level=level, seed=seed), tuple((margins or {}).items()), further
     )
-    return training_curves.curves(_trusted(runs, None, trust)[0], options, progress)
+    return Records(training_curves.curves(_trusted(runs, None, trust)[0], options, progress), curves_of)
 
 
 def sweep(
-    *sweeps: str | Path,
+    *sweeps: Run | RunRecord | Sequence[Run | RunRecord],
     score: str | None = None,
     against: str | None = None,
     level: float = LEVEL,
@@ -270,9 +270,11 @@ def sweep(
     importance of each parameter, the best corrected for having been chosen, and the front of the score against what an
     output takes (`cost`, `tokens`, `seconds` or `latency`).
 
-    A sweep is named by its folder, its group, the name of its runs, one of them or several; without a name, the newest.
+    A sweep is named by its folder, its group, the name of its runs, one of them or several, which may be runs that were
+    loaded or a list; without a name, the newest.
     """
-    return swept.sweep(sweeps, swept.Asked(score, against, level, resamples, seed), trust)
+    given = [one for some in sweeps for one in (some if isinstance(some, list | tuple) else [some])]
+    return swept.sweep([_place(run) for run in given], swept.Asked(score, against, level, resamples, seed), trust)
 
 
 def meta(
@@ -458,6 +460,15 @@ def _trusted(runs: Any, baseline: Run | None, trust: Trusted) -> tuple[Any, Run 
     if trust is False:
         return runs, baseline
     return loading.loaded_runs([runs] if isinstance(runs, Run) else runs, baseline, trust)
+
+
+def _place(run: Any) -> str | Path:
+    """What names a stored run."""
+    if not isinstance(run, RunResult | RunRecord):
+        return str(run)
+    if run.path is None:
+        raise HarnessError(f"{run.name} is in memory only; expected a stored run, which result.save() makes of it")
+    return run.path
 
 
 def _several(names: Sequence[str] | None) -> tuple[str, ...] | None:

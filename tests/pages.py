@@ -8,7 +8,7 @@
 | anything else | nothing; but it holds no commands |
 
 `*Not run here: REASON.*` right before a fence tells the reader that it is not run, and why; `<!-- slow -->` leaves it to
-`make test-all`. `python -m tests.pages docs/data.md` writes into a page what its commands print today, where that differs
+`make test-all`. `python -m tests.pages docs/data.md` writes into a page what its commands print today, where that differs, with the page's own `…` kept
 (`--slow`: what the slow ones print, too).
 """
 
@@ -140,6 +140,41 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
         else:
             pattern += ".*?".join(map(re.escape, line.split("…"))) + r"\n"
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in trimmed(printed))) is not None
+
+
+NEAR = 0.6
+"""Lines this much alike are taken for one that has changed."""
+
+
+def updated(expected: list[str], printed: list[str]) -> list[str]:
+    """What was printed, left out where the page leaves out: its `…` stay where the lines around them are found again.
+
+    >>> updated(["rouge1  0.79", "…", "run folder  runs/x-…"], ["ROUGE-1  0.79", "a", "b", "run folder  runs/x-1"])
+    ['ROUGE-1  0.79', '…', 'run folder  runs/x-…']
+    """
+    kept: list[str] = []
+    place = 0
+    for line in trimmed(expected):
+        if line.strip() == "…":
+            kept.append(line)
+            continue
+        pattern = ".*?".join(map(re.escape, line.split("…")))
+        rest = printed[place:]
+        same = next((i for i, other in enumerate(rest) if re.fullmatch(pattern, other.rstrip())), None)
+        if same is not None:
+            kept.append(line)
+            place += same + 1
+            continue
+        alike = [difflib.SequenceMatcher(None, *map(_folded, (line, other))).ratio() for other in rest]
+        if not alike or max(alike) < NEAR:
+            return printed
+        kept.append(rest[alike.index(max(alike))])
+        place += alike.index(max(alike)) + 1
+    return kept if agrees(kept, printed) else printed
+
+
+def _folded(line: str) -> str:
+    return " ".join(line.lower().split())
 
 
 class Checker(doctest.OutputChecker):
@@ -292,7 +327,7 @@ def rewritten(page: Path, folder: Path, slow: bool = False) -> str:
                 continue
             new: list[str] = []
             for command, (printed, problem) in zip(shown(block), reader.types(block), strict=True):
-                new += [f"$ {command.command}", *(printed if problem else command.expected)]
+                new += [f"$ {command.command}", *(updated(command.expected, printed) if problem else command.expected)]
             replaced.append((block.line, block.line + len(block.text.splitlines()), "\n".join(new).splitlines()))
     for start, end, new in reversed(replaced):
         lines[start:end] = new

@@ -26,7 +26,7 @@ from harness.stats.options import ComparisonOptions, Options
 from harness.stats.planning import seeds_power
 from harness.stats.seeds import Spread
 from harness.testing import CannedMetric
-from harness.types import Array, Comparison, RunResult, Signature, Statistics, Texts
+from harness.types import Array, Comparison, Metric, RunResult, Signature, Statistics, Texts
 
 EXAMPLE, GAIN, OUTPUT = 30.0, 10.0, 20.0
 """Standard deviations, in points: of examples, of a system's gain on one, and of one output."""
@@ -77,10 +77,10 @@ class World:
         return self.spread.error
 
 
-def made(name: str, values: Array, seeds: bool = False) -> RunResult:
+def made(name: str, values: Array, seeds: bool = False, metric: Metric | None = None) -> RunResult:
     """A run whose examples score these values (n, repeats)."""
     n, repeats = values.shape
-    metric = CannedMetric()
+    metric = metric or CannedMetric()
     rows = np.column_stack([values.ravel(), np.ones(values.size)])
     ids, which = np.repeat(np.arange(n).astype(str), repeats), np.tile(np.arange(repeats), n)
     table = pa.table({"id": ids, "repeat": which})

@@ -7,6 +7,7 @@ not tell runs apart.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,8 @@ from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.winner import Best
 from harness.types import Curve, HarnessError, Progress, RunResult
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Reported:
     difference_low: float | None = None
     difference_high: float | None = None
     """Of the earliest step's score from the best one's, here, where neither was chosen."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 def report_chosen(
@@ -78,15 +83,27 @@ def report_chosen(
     winners = best(groups[0].runs, resampling, progress=progress)
     curves = {curve.score: curve for curve in curves_of(groups, options)} if len(by_series(dev)) == 1 else {}
     rows = []
-    for winner in winners:
-        for dataset, runs in held.items():
-            chosen = _found(runs, label_of[winner.system], dataset)
-            if winner.score in chosen.scores:
-                rows.append(_reported(winner, chosen, resampling))
-                curve = curves.get(winner.score)
-                if curve is not None and curve.earliest != curve.best:
-                    earlier = _found(runs, label_of[curve.at(curve.earliest).run], dataset)
-                    rows[-1] = _with_earliest(rows[-1], curve, (chosen, earlier), resampling)
+    for dataset, runs in held.items():
+        left_out = []
+        for winner in winners:
+            label = label_of[winner.system]
+            chosen = _found(runs, label, dataset)
+            if not _defined_alike(winner.score, known[label], chosen):
+                left_out.append(winner.score)
+                continue
+            row = _reported(winner, chosen, resampling)
+            curve = curves.get(winner.score)
+            if curve is not None and curve.earliest != curve.best:
+                earlier = _found(runs, label_of[curve.at(curve.earliest).run], dataset)
+                row = _with_earliest(row, curve, (chosen, earlier), resampling)
+            rows.append(row)
+        if len(left_out) == len(winners):
+            raise HarnessError(
+                f"--report has no run on {dataset} with {some(left_out)}, which --on chooses by; expected the same "
+                "metrics on both"
+            )
+        if left_out:
+            log.warning("--report has no run on %s with %s: not reported", dataset, ", ".join(left_out))
     return rows
 
 
@@ -112,6 +129,24 @@ def _found(runs: dict[str, RunResult], label: str, dataset: str) -> RunResult:
     return runs[label]
 
 
+def _defined_alike(score: str, on: RunResult, report: RunResult) -> bool:
+    """Whether the run that is reported has the score; one that is defined differently is refused. How many references
+    there are is the data's affair."""
+    if score not in report.scores:
+        return False
+    first, second = (
+        next((s.signature.definition for s in run.statistics.values() if score in s.metric.score_names), {})
+        for run in (on, report)
+    )
+    for field in dict.fromkeys([*first, *second]):
+        if field != "nrefs" and first.get(field) != second.get(field):
+            raise HarnessError(
+                f"{score} of {on.name} and {report.name} are defined differently ({field}: {first.get(field)} and "
+                f"{second.get(field)}); expected what is chosen by to be what is reported"
+            )
+    return True
+
+
 def _reported(winner: Best, chosen: RunResult, options: Options) -> Reported:
     level = ComparisonOptions(level=options.level, resamples=options.resamples, seed=options.seed)
     score = at_level(chosen, level).scores[winner.score]
@@ -126,6 +161,7 @@ def _reported(winner: Best, chosen: RunResult, options: Options) -> Reported:
         high=score.high,
         level=options.level,
         digits=winner.digits,
+        title=winner.title,
     )
 
 

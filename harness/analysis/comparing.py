@@ -15,7 +15,7 @@ from harness.report.terminal.progress import silent
 from harness.stats import comparison
 from harness.stats.design import Design
 from harness.stats.detection import Power
-from harness.stats.experiments import Aim, piloted, powered
+from harness.stats.experiments import NOTHING_VARIES, Aim, likely, piloted, powered
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.planning import degrees_of
 from harness.stats.ranking import Ranking, rankings
@@ -96,11 +96,14 @@ def pilot(run: RunResult, options: ComparisonOptions, aim: Aim) -> list[Power]:
         for i, score in enumerate(statistics.metric.score_names):
             if "." in score or (options.scores is not None and score not in options.scores):
                 continue
-            spread, names = parts.spread(i), (ready.dataset, ready.name, score)
-            degrees = spread.degrees if spread.seeds else degrees_of(parts.moves[:, i], spread.units)
-            unit = sample.design.count(), design.label
-            row = piloted(names, spread, unit, aim, degrees or spread.units - 1.0)
-            estimates.append(replace(row, digits=statistics.metric.digits_of(score)))
+            seen, names = parts.spread(i), (ready.dataset, ready.name, score)
+            spread = likely(seen, sample, i, aim.level)
+            degrees = seen.degrees if seen.seeds and seen.variance else degrees_of(parts.moves[:, i], seen.units)
+            row = piloted(names, spread, (sample.design.count(), design.label), aim, degrees)
+            if not seen.variance and row.standard_error is not None:
+                row = replace(row, note=f"{row.note}; {NOTHING_VARIES}")
+            metric = statistics.metric
+            estimates.append(replace(row, digits=metric.digits_of(score), title=metric.title_of(score)))
     return estimates
 
 

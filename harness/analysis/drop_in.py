@@ -15,6 +15,7 @@ from typing import Any
 
 from harness import __version__
 from harness.inputs.choices import LEVEL, METHOD, RESAMPLES, SEED
+from harness.inputs.handed_columns import listed
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf
@@ -68,6 +69,9 @@ class Loaded:
 
     def add_batch(self, *, predictions: Sequence[str], references: Sequence[Sequence[str] | str]) -> None:
         """Some more, for the next `compute`."""
+        if self._shaped.texts is None:
+            predictions = listed(predictions, "predictions", "prediction")
+            references = listed(references, "references", "references")
         predictions, references = list(predictions), list(references)
         if len(predictions) != len(references):
             raise HarnessError(f"{len(predictions)} predictions and {len(references)} references; expected as many")
@@ -86,7 +90,8 @@ class Loaded:
         """The scores of these and of what was added, which is forgotten. `confidence=True` adds `confidence_interval`,
         by key a low and a high bound at `level`; `options` are those of `evaluate`."""
         if predictions is not None or references is not None:
-            self.add_batch(predictions=predictions or [], references=references or [])
+            given = ([] if column is None else column for column in (predictions, references))
+            self.add_batch(**dict(zip(("predictions", "references"), given, strict=True)))
         given = self._predictions, self._references
         self._predictions, self._references = [], []
         shaped, metric = self._shaped, self._built(options)

@@ -59,6 +59,8 @@ class Check:
     """Units that would tell, where these cannot."""
     margin_passed: float | None = None
     """The smallest margin that these would have passed, where they cannot tell."""
+    title: str = ""
+    """What papers call the score; empty: `what` is no score."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ def _against_baseline(row: Comparison, rule: Rule, part: _Part, options: Compari
             verdict = BETTER if low > rule.improve else WORSE if high < rule.improve else CANNOT_TELL
         elif verdict == NOT_WORSE:
             verdict = CANNOT_TELL
-    check = Check(part.dataset, row.score, question, verdict, reason, part.slice, row)
+    check = Check(part.dataset, row.score, question, verdict, reason, part.slice, row, title=row.title)
     if verdict != CANNOT_TELL:
         return check
     if rule.margin is None:
@@ -260,7 +262,7 @@ def _against_floor(row: Comparison, floor: float, part: _Part) -> Check:
     if low is not None and high is not None:
         verdict = NOT_WORSE if low >= bound else WORSE if high < bound else CANNOT_TELL
     asked_for = f"at {'least' if row.higher_is_better else 'most'} {floor:g}"
-    return Check(part.dataset, row.score, asked_for, verdict, ends, part.slice)
+    return Check(part.dataset, row.score, asked_for, verdict, ends, part.slice, title=row.title)
 
 
 def _negative(value: float | None) -> float | None:

@@ -117,8 +117,8 @@ def _done(run: RunRecord, others: Sequence[RunRecord]) -> Cell:
     state, reason = "done", None
     if raced and raced["units"] < raced["of_units"]:
         reason = f"after {raced['examples']:,} of {raced['of']:,} examples"
-        further = any((other.manifest.get("raced") or {"share": 1.0})["share"] > raced["share"] for other in others)
-        state = "dropped" if further else "interrupted"
+        last = max((other for other in others if other.manifest.get("raced")), key=lambda other: other.ended)
+        state = "interrupted" if own["number"] in last.manifest["raced"]["left"] else "dropped"
     return Cell(str(own["label"]), own["parameters"], own["number"], state, reason, run)
 
 

@@ -25,6 +25,7 @@ from harness.store.places import find
 from harness.types import HarnessError, RunRecord, RunResult
 
 log = logging.getLogger(__name__)
+MANIFEST = "manifest.json"
 
 Run = RunResult | RunRecord | str | Path
 """A run, or what names one."""
@@ -60,7 +61,7 @@ def _say_untested(runs: Sequence[RunResult]) -> None:
 def find_run(name: str | Path) -> Path:
     """The folder of a stored run."""
     folder = Path(name)
-    if _exists(folder / "manifest.json"):
+    if _exists(folder / MANIFEST):
         return folder
     newest = find(runs_folder(), str(name)) if runs_folder().is_dir() else None
     if newest is None and not _exists(folder):
@@ -69,6 +70,17 @@ def find_run(name: str | Path) -> Path:
             f"{os.path.abspath(runs_folder())}, or its MLflow run id"
         )
     return newest or folder  # reading a folder that is not a run says what is missing
+
+
+def runs_in(names: Sequence[str]) -> list[str]:
+    """The same names, a folder that holds runs replaced by those in it."""
+    listed: list[str] = []
+    for name in names:
+        folder = Path(name)
+        whole = not _exists(folder) or _exists(folder / MANIFEST)
+        inside = [] if whole else sorted(folder.glob(f"*/{MANIFEST}"))
+        listed += [str(manifest.parent) for manifest in inside] or [name]
+    return listed
 
 
 def _exists(path: Path) -> bool:

@@ -45,6 +45,8 @@ class Variance:
     """How many of each there are."""
     note: str | None
     digits: int
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 @dataclass(frozen=True)
@@ -209,4 +211,5 @@ def _variance(subject: _Subject, sample: Sample, score: str, estimate: float, le
         levels=parts.levels,
         note=subject.note,
         digits=sample.metric.digits_of(score),
+        title=sample.metric.title_of(score),
     )

@@ -19,6 +19,7 @@ from harness.analysis import comparing
 from harness.analysis.ledger import Cell, Ledger, ledger
 from harness.analysis.loading import load_run
 from harness.analysis.pairing import common_metrics, in_order
+from harness.analysis.parameter_levels import levels_of, sampled_in
 from harness.analysis.trust import Trusted
 from harness.inputs import arrow
 from harness.inputs.choices import LEVEL, RESAMPLES, SEED
@@ -28,7 +29,6 @@ from harness.stats.effects import Effects, Grid, effects
 from harness.stats.options import Options
 from harness.stats.resampling import Sample
 from harness.stats.winner import Best
-from harness.store.sweep_cells import short_names, shown
 from harness.types import HarnessError, Metric, Progress, RunResult, check_choice, nearest
 from harness.types.shown import Shape, Shown, counted, number
 
@@ -99,6 +99,8 @@ class Part:
     points: tuple[Point, ...]
     saved: Saved | None
     """Of a race."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +117,8 @@ class Swept(Shown):
         for part in self.parts:
             points = [(point.label, number(point.score, part.digits)) for point in part.points]
             best = f", the best {part.best.system}" if part.best else ""
-            yield Shape(f"{part.score} on {part.dataset}{best}", ("cell", part.score), points)
+            title = part.title or part.score
+            yield Shape(f"{title} on {part.dataset}{best}", ("cell", title), points)
 
 
 def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, progress: Progress = silent) -> Swept:
@@ -171,7 +174,7 @@ def measured(runs: Sequence[RunResult], parameters: Sequence[Mapping[str, Any]],
     samples = [Sample(run.statistics[name].metric, run.statistics[name].whole, design, scored) for run in ready]
     metric = samples[0].metric
     place = metric.score_names.index(score)
-    codes, levels = _levels(parameters)
+    codes, levels = levels_of(parameters, sampled_in(runs))
     options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
     estimated = effects(samples, place, Grid(codes), options, ready[0].dataset_key)
     estimates = tuple(float(sample.estimate()[place]) for sample in samples)
@@ -205,6 +208,7 @@ def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Pro
         against=against,
         points=points_of(labels, seen.estimates, expenses, seen.metric.higher_is_better),
         saved=_saved(named),
+        title=seen.metric.title_of(seen.score),
     )
 
 
@@ -255,22 +259,6 @@ def _chosen(runs: Sequence[RunResult], wanted: str | None) -> tuple[str, str]:
             f"{', '.join(known) or 'none: the cells have no metric in common'}"
         )
     return known[score], score
-
-
-def _levels(parameters: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """(the level of each cell, from 0, by parameter; what the levels are called), by short names; what does not vary is
-    left out, and what some cells lack is a level of its own."""
-    names = list(dict.fromkeys(name for own in parameters for name in own))
-    short, codes, levels = short_names(names), {}, {}
-    for name in names:
-        values = [shown(own[name]) if name in own else "not set" for own in parameters]
-        distinct = list(dict.fromkeys(values))
-        if len(distinct) > 1:
-            codes[short[name]] = np.array([distinct.index(value) for value in values], dtype=np.int64)
-            levels[short[name]] = tuple(distinct)
-    if not codes:
-        raise HarnessError(f"nothing varies between the {len(parameters)} cells; expected a parameter that does")
-    return codes, levels
 
 
 def expenses_of(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | None, list[float | None]]:

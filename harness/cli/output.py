@@ -108,6 +108,7 @@ def show_warnings() -> None:
     """Warnings of all loggers go to standard error, a line each, and so do tracebacks, without secrets."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter("harness: %(message)s"))
+    handler.addFilter(_Once())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     show_tracebacks()
 
@@ -115,6 +116,20 @@ def show_warnings() -> None:
 def show_tracebacks() -> None:
     """Of errors that nobody expected, or with --debug."""
     sys.excepthook = lambda *error: print(_shown("".join(format_exception(*error))), end="", file=sys.stderr)
+
+
+class _Once(logging.Filter):
+    """What was told before: cells of a sweep warn of the same data in the same words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        new = message not in self._told or record.exc_info is not None
+        self._told.add(message)
+        return new
 
 
 class _Formatter(logging.Formatter):

@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.importers.log import Log, Origin, Sample, named
+from harness.importers.checked import Choice, named
+from harness.importers.log import Log, Origin, Sample
 from harness.inputs import files
 from harness.types import HarnessError
 
@@ -57,8 +58,8 @@ def _kinds(folder: Path) -> dict[str, list[Path]]:
     return kinds
 
 
-def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:
-    """A log for each system."""
+def logs(path: Path, choice: Choice) -> Iterator[Log]:
+    """A log for each system; it has no scores to choose from."""
     kinds = _kinds(path)
     if len(kinds["sources"]) > 1:
         shown = ", ".join(map(str, kinds["sources"]))

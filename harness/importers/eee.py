@@ -26,7 +26,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.importers.log import Log, Origin, Sample, named, number, plain
+from harness.importers.checked import Choice, items, mapping, named, plain
+from harness.importers.log import Log, Origin, Sample
 from harness.importers.stored import StoredRun, stamp
 from harness.inputs import files
 from harness.types import HarnessError
@@ -70,13 +71,13 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in records if path.exists() and _is_record(path))
 
 
-def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:
-    """A log for each evaluation of each record; `wanted`: the scores to import, all by default."""
+def logs(path: Path, choice: Choice) -> Iterator[Log]:
+    """A log for each evaluation of each record."""
     for file in _files(path) if path.is_dir() else [path]:
-        yield from _logs(file, wanted)
+        yield from _logs(file, choice)
 
 
-def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
+def _logs(file: Path, choice: Choice) -> list[Log]:
     record = files.read_json(file, EXPECTED)
     _check(file, record)
     samples = file.with_name(f"{file.stem}_samples.jsonl")
@@ -85,8 +86,10 @@ def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
             f"{file} has no {samples.name} beside it; expected a record with its samples: a score alone has no "
             "interval and no test"
         )
-    _check_whole(samples, record.get("detailed_evaluation_results") or {})
+    described = mapping(record.get("detailed_evaluation_results"), str(file), "detailed_evaluation_results")
+    _check_whole(samples, described)
     names = {result.get("evaluation_result_id"): result for result in record["evaluation_results"]}
+    count = 0
     rows: dict[str, Samples] = {}
     seen: set[tuple[str, str, str]] = set()
     for place, row in files.read_rows(samples, EXPECTED):
@@ -94,15 +97,24 @@ def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
             if needed not in row:
                 raise files.missing_field(place, needed, row, f" ({EXPECTED})")
         score = _score_name(row.get("evaluation_result_id"), names)
-        dataset, id_ = str(row["evaluation_name"]), str(row["sample_id"])
+        dataset, id_ = str(row["evaluation_name"]), files.identifier(row["sample_id"], place, "sample_id")
         if (dataset, id_, score) in seen:
             raise HarnessError(f"{place} has the sample {id_!r} a second time; expected each once")
         seen.add((dataset, id_, score))
-        _, _, scores = rows.setdefault(dataset, {}).setdefault(id_, (place, row, {}))
-        if row.get("error") is None and (wanted is None or score in wanted):
-            scores[score] = number((row["evaluation"] or {}).get("score"), place, score)
+        count += 1
+        of_dataset = rows.setdefault(dataset, {})
+        _, first, scores = of_dataset.setdefault(id_, (place, row, {}))
+        if row.get("error") is None:
+            if first.get("error") is not None:  # one score failed, not the sample
+                of_dataset[id_] = place, row, scores
+            choice.keep(scores, score, mapping(row["evaluation"], place, "evaluation").get("score"), place)
     if not rows:
         raise HarnessError(f"{samples} is empty; expected the samples of {file.name}")
+    expected = described.get("total_rows")
+    if isinstance(expected, int) and expected != count:
+        raise HarnessError(
+            f"{samples} has {count} rows; expected {expected}, as {file.name} says: the log is not whole"
+        )
     return [_log(file, record, dataset, of_dataset) for dataset, of_dataset in rows.items()]
 
 
@@ -110,8 +122,11 @@ def _check(file: Path, record: Any) -> None:
     if not isinstance(record, dict) or any(name not in record for name in NEEDED):
         raise HarnessError(f"{file} lacks one of {', '.join(NEEDED)}; expected {EXPECTED}")
     version = str(record["schema_version"])
-    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) > KNOWN:
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if not numbers or numbers > KNOWN:
         raise HarnessError(f"{file} is of the schema {version}; expected one up to {VERSION}, which is known")
+    for result in items(record["evaluation_results"], str(file), "evaluation_results"):
+        mapping(mapping(result, str(file), "evaluation_results").get("metric_config"), str(file), "metric_config")
 
 
 def _check_whole(samples: Path, described: Mapping[str, Any]) -> None:
@@ -134,14 +149,15 @@ def _score_name(result: Any, names: Mapping[Any, Mapping[str, Any]]) -> str:
 
 
 def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> Log:
-    model = str(record["model_info"].get("id") or record["model_info"].get("name") or "model")
+    about = mapping(record["model_info"], str(file), "model_info")
+    model = str(about.get("id") or about.get("name") or "model")
     lower = [
         _score_name(result.get("evaluation_result_id"), {result.get("evaluation_result_id"): result})
         for result in record["evaluation_results"]
         if (result.get("metric_config") or {}).get("lower_is_better") is True
     ]
-    library = record.get("eval_library") or {}
-    details = record["model_info"].get("additional_details") or {}
+    library = mapping(record.get("eval_library"), str(file), "eval_library")
+    details = mapping(about.get("additional_details"), str(file), "additional_details")
     result = Log(
         Origin(
             NAME,
@@ -157,38 +173,48 @@ def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> 
         )
     )
     for id_, (place, row, scores) in rows.items():
-        asked, fields = row["input"] or {}, plain(row.get("metadata") or {})
-        references = asked.get("reference") or []
+        asked = mapping(row["input"], place, "input")
+        fields = plain(mapping(row.get("metadata"), place, "metadata"))
+        references, error = asked.get("reference"), row.get("error")
+        if isinstance(references, str):
+            references = [references]
         result.add(
             Sample(
                 fields.pop(EXAMPLE, id_),
                 asked.get("raw"),
-                [references] if isinstance(references, str) else [str(text) for text in references],
-                _output(row) if row.get("error") is None else None,
+                [str(text) for text in items(references, place, "reference")],
+                _output(row, place) if error is None else None,
                 scores,
                 fields,
-                None if row.get("error") is None else str(row["error"]),
-                int(fields.pop(REPEAT, 0)) + 1,
-                _info(row),
+                None if error is None else str(error),
+                _repeat(fields.pop(REPEAT, 0), place) + 1,
+                _info(row, place),
             ),
             place,
         )
     return result
 
 
-def _output(row: Mapping[str, Any]) -> str | None:
+def _repeat(value: Any, place: str) -> int:
+    if not str(value).isdecimal():
+        raise HarnessError(f"{place}: {REPEAT!r} is {str(value)[:40]!r}; expected a whole number")
+    return int(value)
+
+
+def _output(row: Mapping[str, Any], place: str) -> str | None:
     if row.get("output") is not None:
-        raw = row["output"].get("raw")
+        raw = mapping(row["output"], place, "output").get("raw")
         return str(raw[0]) if isinstance(raw, list) and raw else raw if isinstance(raw, str) else ""
-    answers = [message for message in row.get("messages") or () if message.get("role") == "assistant"]
+    messages = [mapping(message, place, "messages") for message in items(row.get("messages"), place, "messages")]
+    answers = [message for message in messages if message.get("role") == "assistant"]
     return str(answers[-1].get("content") or "") if answers else None
 
 
-def _info(row: Mapping[str, Any]) -> dict[str, Any]:
-    usage, performance = row.get("token_usage") or {}, row.get("performance") or {}
+def _info(row: Mapping[str, Any], place: str) -> dict[str, Any]:
+    usage = mapping(row.get("token_usage"), place, "token_usage")
+    latency = mapping(row.get("performance"), place, "performance").get("latency_ms")
     info = {name: usage[name] for name in ("input_tokens", "output_tokens") if usage.get(name) is not None}
-    latency = performance.get("latency_ms")
-    return info if latency is None else {**info, "seconds": latency / 1000}
+    return {**info, "seconds": latency / 1000} if isinstance(latency, int | float) else info
 
 
 # ---------------------------------------------------------------- export

@@ -27,7 +27,8 @@ from typing import Any
 
 import orjson
 
-from harness.importers.log import Log, Origin, Sample, named, number, plain
+from harness.importers.checked import Choice, items, mapping, named, plain
+from harness.importers.log import Log, Origin, Sample
 from harness.inputs import files
 from harness.types import HarnessError
 
@@ -67,19 +68,19 @@ def _files(folder: Path) -> list[Path]:
     return sorted([*folder.rglob("*.eval"), *others])
 
 
-def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:
-    """A log for each file; `wanted`: the scores to import, all by default."""
+def logs(path: Path, choice: Choice) -> Iterator[Log]:
+    """A log for each file."""
     for file in _files(path) if path.is_dir() else [path]:
-        yield _log(file, wanted)
+        yield _log(file, choice)
 
 
-def _log(file: Path, wanted: Sequence[str] | None) -> Log:
+def _log(file: Path, choice: Choice) -> Log:
     header, samples = _archive(file) if file.suffix == ".eval" else _document(file)
     _check(file, header)
     result = Log(_origin(file, header))
     for place, sample in samples:
-        result.add(_sample(sample, place, wanted), place)
-    expected = (header.get("results") or {}).get("total_samples")
+        result.add(_sample(sample, place, choice), place)
+    expected = mapping(header.get("results"), str(file), "results").get("total_samples")
     if isinstance(expected, int) and expected != len(result):
         raise HarnessError(f"{file} has {len(result)} samples; expected {expected}, as its header says: half a log")
     if not len(result):
@@ -105,17 +106,18 @@ def _origin(file: Path, header: Mapping[str, Any]) -> Origin:
         str(file),
         dataset=named(str(about.get("task") or "task").rpartition("/")[2]),
         system=model.rpartition("/")[2] or model,
-        version=(about.get("packages") or {}).get("inspect_ai"),
+        version=mapping(about.get("packages"), str(file), "packages").get("inspect_ai"),
         model=model,
-        cluster=_cluster(header),
+        cluster=_cluster(mapping(header.get("results"), str(file), "results"), str(file)),
     )
 
 
-def _cluster(header: Mapping[str, Any]) -> str | None:
+def _cluster(results: Mapping[str, Any], place: str) -> str | None:
     """The field that a metric of Inspect's own was clustered by."""
-    for score in (header.get("results") or {}).get("scores") or ():
-        for metric in (score.get("metrics") or {}).values():
-            cluster = (metric.get("params") or {}).get("cluster")
+    for score in items(results.get("scores"), place, "scores"):
+        metrics = mapping(mapping(score, place, "scores").get("metrics"), place, "metrics")
+        for name, metric in metrics.items():
+            cluster = mapping(mapping(metric, place, name).get("params"), place, "params").get("cluster")
             if isinstance(cluster, str):
                 return cluster
     return None
@@ -132,7 +134,7 @@ def _document(file: Path) -> tuple[Mapping[str, Any], Rows]:
     content = files.read_json(file, EXPECTED)
     if not isinstance(content, dict):
         raise HarnessError(f"{file} holds no object; expected {EXPECTED}")
-    return content, files.item_rows(file, content.get("samples") or [])
+    return content, files.item_rows(file, items(content.get("samples"), str(file), "samples"))
 
 
 def _archive(file: Path) -> tuple[Mapping[str, Any], Rows]:
@@ -185,23 +187,27 @@ def _content(file: Path, handle: Any, entry: zipfile.ZipInfo) -> bytes:
 # ---------------------------------------------------------------- samples
 
 
-def _sample(sample: Mapping[str, Any], place: str, wanted: Sequence[str] | None) -> Sample:
+def _sample(sample: Mapping[str, Any], place: str, choice: Choice) -> Sample:
     if sample.get("id") is None:
         raise HarnessError(f"{place} has no id; expected {EXPECTED}, with an id for each sample")
-    attached = sample.get("attachments") or {}
-    target = sample.get("target")
-    references = [target] if isinstance(target, str) else list(target or ())
-    error = sample.get("error")
+    attached = mapping(sample.get("attachments"), place, "attachments")
+    output = mapping(sample.get("output"), place, "output")
+    choices = items(output.get("choices"), place, "choices")
+    answer = mapping(choices[0], place, "choices") if choices else {}
+    target, error, epoch = sample.get("target"), sample.get("error"), sample.get("epoch") or 1
+    if not isinstance(epoch, int):
+        raise HarnessError(f"{place}: 'epoch' is {str(epoch)[:40]!r}; expected a whole number")
+    references = [target] if isinstance(target, str) else items(target, place, "target")
     return Sample(
         sample["id"],
         _text(sample.get("input"), attached),
         [_text(reference, attached) for reference in references],
-        None if error else _completion(sample.get("output") or {}, attached),
-        _scores(sample.get("scores") or {}, place, wanted),
-        plain(sample.get("metadata") or {}),
+        None if error else _completion(output, answer, attached),
+        _scores(mapping(sample.get("scores"), place, "scores"), place, choice),
+        plain(mapping(sample.get("metadata"), place, "metadata")),
         str(error.get("message", error) if isinstance(error, dict) else error) if error else None,
-        int(sample.get("epoch") or 1),
-        _info(sample),
+        epoch,
+        _info(output, answer, place),
     )
 
 
@@ -220,21 +226,18 @@ def _text(content: Any, attached: Mapping[str, Any]) -> str:
     return ""
 
 
-def _completion(output: Mapping[str, Any], attached: Mapping[str, Any]) -> str:
-    if isinstance(output.get("completion"), str):
-        return _text(output["completion"], attached)
-    choices = output.get("choices") or [{}]
-    return _text(choices[0].get("message") or {}, attached)
+def _completion(output: Mapping[str, Any], answer: Mapping[str, Any], attached: Mapping[str, Any]) -> str:
+    whole = output.get("completion")
+    return _text(whole if isinstance(whole, str) else answer.get("message"), attached)
 
 
-def _scores(scores: Mapping[str, Any], place: str, wanted: Sequence[str] | None) -> dict[str, float | None]:
+def _scores(scores: Mapping[str, Any], place: str, choice: Choice) -> dict[str, float | None]:
     values: dict[str, float | None] = {}
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, dict) else score
         parts = value.items() if isinstance(value, dict) else enumerate(value, 1) if isinstance(value, list) else None
         for name, part in [(scorer, value)] if parts is None else [(f"{scorer}_{key}", item) for key, item in parts]:
-            if wanted is None or named(name) in wanted:
-                values[named(name)] = number(_graded(part), place, name)
+            choice.keep(values, name, _graded(part), place)
     return values
 
 
@@ -251,11 +254,10 @@ def _graded(value: Any) -> Any:
         return value
 
 
-def _info(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _info(output: Mapping[str, Any], answer: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Tokens, seconds and how the output ended."""
-    output = sample.get("output") or {}
-    usage, choices = output.get("usage") or {}, output.get("choices") or [{}]
-    ended = {"stop": "stop", "max_tokens": "length"}.get(choices[0].get("stop_reason"))
+    usage = mapping(output.get("usage"), place, "usage")
+    ended = {"stop": "stop", "max_tokens": "length"}.get(str(answer.get("stop_reason")))
     known = {
         "input_tokens": usage.get("input_tokens"),
         "output_tokens": usage.get("output_tokens"),

@@ -26,7 +26,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.importers.log import Log, Origin, Sample, named, number, plain
+from harness.importers.checked import Choice, items, mapping, named, plain
+from harness.importers.log import Log, Origin, Sample
 from harness.importers.stored import StoredRun
 from harness.inputs import files
 from harness.types import HarnessError
@@ -38,6 +39,8 @@ KNOWN = (0, 4)
 FILE = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 EXPECTED = "the samples of lm_eval --log_samples"
 NEEDED = ("doc_id", "target", "arguments", "filtered_resps")
+TABLES = ("configs", "higher_is_better", "n-samples")
+"""What is read of the results, by task."""
 
 
 def refusal(path: Path) -> str | None:
@@ -49,13 +52,13 @@ def refusal(path: Path) -> str | None:
     return None
 
 
-def logs(path: Path, wanted: Sequence[str] | None = None) -> Iterator[Log]:
-    """A log for each task and filter; `wanted`: the scores to import, all by default."""
+def logs(path: Path, choice: Choice) -> Iterator[Log]:
+    """A log for each task and filter."""
     chosen, older = _newest(path) if path.is_dir() else ([path], 0)
     if older:
         log.warning("%s: older logs of the same tasks (%d) are left out; name the files to import them", path, older)
     for file in chosen:
-        yield from _logs(file, wanted)
+        yield from _logs(file, choice)
 
 
 def _newest(folder: Path) -> tuple[list[Path], int]:
@@ -72,11 +75,11 @@ def _newest(folder: Path) -> tuple[list[Path], int]:
     return [file for _, file in newest.values()], older
 
 
-def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
+def _logs(file: Path, choice: Choice) -> list[Log]:
     match = FILE.fullmatch(file.name)
     task = match["task"] if match else file.stem
     results = _results(file, match["date"] if match else None)
-    task = next((known for known in results.get("configs", {}) if re.sub(r"\W", "_", known) == task), task)
+    task = next((known for known in results["configs"] if re.sub(r"\W", "_", known) == task), task)
     by_filter: dict[str, Log] = {}
     unfit: dict[str, None] = {}
     for place, row in files.read_rows(file, EXPECTED):
@@ -86,7 +89,7 @@ def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
         chosen = str(row.get("filter", "none"))
         if chosen not in by_filter:
             by_filter[chosen] = Log(_origin(file, task, chosen, results))
-        by_filter[chosen].add(_sample(row, place, wanted, unfit), place)
+        by_filter[chosen].add(_sample(row, place, choice, unfit), place)
     if not by_filter:
         raise HarnessError(f"{file} is empty; expected {EXPECTED}")
     _check_whole(file, task, results, by_filter)
@@ -95,14 +98,14 @@ def _logs(file: Path, wanted: Sequence[str] | None) -> list[Log]:
             "%s: %s has no number for a sample, since lm-eval computes it of all at once, and is left out; "
             "harness score RUN metrics=… computes scores of the outputs", file, ", ".join(unfit),
         )  # fmt: skip
-    return list(by_filter.values())
+    return [part for part in by_filter.values() if not part.blank]
 
 
 def _results(file: Path, date: str | None) -> Mapping[str, Any]:
     """What lm-eval wrote beside the samples; empty where it is not there."""
     beside = file.parent / f"results_{date}.json"
     if not beside.exists():
-        return {}
+        return {name: {} for name in TABLES}
     results = files.read_json(beside, "the results of lm_eval")
     if not isinstance(results, dict):
         raise HarnessError(f"{beside} holds no object; expected the results of lm_eval")
@@ -112,12 +115,12 @@ def _results(file: Path, date: str | None) -> Mapping[str, Any]:
         raise HarnessError(
             f"{beside} is of lm-eval {version}; expected one up to {KNOWN[0]}.{KNOWN[1]}, whose logs are known"
         )
-    return results
+    return {**results, **{name: mapping(results.get(name), str(beside), name) for name in TABLES}}
 
 
 def _origin(file: Path, task: str, chosen: str, results: Mapping[str, Any]) -> Origin:
     model = str(results.get("model_name") or file.parent.name.replace("__", "/"))
-    better = (results.get("higher_is_better") or {}).get(task) or {}
+    better = mapping(results["higher_is_better"].get(task), str(file), "higher_is_better")
     return Origin(
         NAME,
         str(file),
@@ -129,19 +132,17 @@ def _origin(file: Path, task: str, chosen: str, results: Mapping[str, Any]) -> O
     )
 
 
-def _sample(row: Mapping[str, Any], place: str, wanted: Sequence[str] | None, unfit: dict[str, None]) -> Sample:
+def _sample(row: Mapping[str, Any], place: str, choice: Choice, unfit: dict[str, None]) -> Sample:
     asked = _arguments(row["arguments"], place)
     source = asked[0][0] if asked[0] else None
     answer, references = _answer(row, asked)
     scores: dict[str, float | None] = {}
-    for metric in row.get("metrics", ()):
-        value, name = row.get(metric), named(metric)
-        if wanted is not None and name not in wanted:
-            continue
-        if isinstance(value, list | dict):
+    for metric in items(row.get("metrics"), place, "metrics"):
+        value = row.get(metric)
+        if not isinstance(value, list | dict):
+            choice.keep(scores, str(metric), value, place)
+        elif choice.wants(str(metric)):
             unfit[metric] = None
-        else:
-            scores[name] = number(value, place, metric)
     doc = row.get("doc")
     fields = plain(doc) if isinstance(doc, dict) else {}
     if row.get("filter", "none") != "none":
@@ -154,22 +155,24 @@ def _sample(row: Mapping[str, Any], place: str, wanted: Sequence[str] | None, un
 def _arguments(arguments: Any, place: str) -> list[list[Any]]:
     """What the model was asked, request by request: `[prompt, continuation or options]`."""
     if isinstance(arguments, dict):  # {"gen_args_0": {"arg_0": prompt, "arg_1": …}, …}
-        arguments = [list(request.values()) for request in arguments.values()]
+        arguments = [list(mapping(request, place, name).values()) for name, request in arguments.items()]
     if not isinstance(arguments, list) or not arguments or not all(isinstance(each, list) for each in arguments):
         raise HarnessError(f"{place}: 'arguments' is not as lm-eval writes it; expected a prompt for each request")
     return arguments
 
 
-def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str, list[str]]:
-    """(the output, the references)."""
+def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str | None, list[str]]:
+    """(the output, the references); a text whose likelihood was asked for has no output."""
     answers, target = row["filtered_resps"], str(row["target"])
+    if all(len(request) == 1 for request in asked):
+        return None, _targets(target)
     first = answers[0] if isinstance(answers, list) and answers else answers
     choices = [str(request[1]).strip() for request in asked if len(request) > 1]
     likelihoods = _likelihoods(answers) if len(choices) == len(asked) else None
     if likelihoods is None:
         while isinstance(first, list):
             first = first[0] if first else ""
-        return str(first), _targets(target)
+        return "" if first is None else str(first), _targets(target)
     if len(choices) == 1:  # is this continuation the most likely one?
         return (choices[0] if str(first[1]) == "True" else ""), _targets(target)
     best = likelihoods.index(max(likelihoods))
@@ -209,8 +212,7 @@ def _targets(target: str) -> list[str]:
 
 def _check_whole(file: Path, task: str, results: Mapping[str, Any], by_filter: Mapping[str, Log]) -> None:
     """As many samples as lm-eval says that it evaluated."""
-    there = (results.get("n-samples") or {}).get(task) or {}
-    expected = there.get("effective")
+    expected = mapping(results["n-samples"].get(task), str(file), "n-samples").get("effective")
     for chosen, part in by_filter.items():
         if isinstance(expected, int) and len(part) != expected:
             raise HarnessError(

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -122,8 +120,7 @@ class Log:
         counts: np.ndarray[Any, np.dtype[np.int64]] = np.diff(np.append(starts, len(ids)))
         repeats = (np.arange(len(ids)) - np.repeat(starts, counts)).astype(np.int32)
         self._check_alike(order, np.repeat(starts, counts).tolist())
-        names = dict.fromkeys(name for row in self.scores for name in row)
-        columns = {IMPORTED + name: [self.scores[i].get(name) for i in order] for name in names}
+        columns = {IMPORTED + name: [self.scores[i].get(name) for i in order] for name in self.score_names}
         return Examples(
             Texts.of(ids),
             Texts.of([self.sources[i] for i in order]),
@@ -153,9 +150,20 @@ class Log:
                     f"{self.epochs[row]} than in epoch {self.epochs[sample]}; expected the same in all"
                 )
 
-    @property
+    @cached_property
     def score_names(self) -> list[str]:
-        return [name.removeprefix(IMPORTED) for name in self.rows.metadata if name.startswith(IMPORTED)]
+        """The scores that have a number for some sample."""
+        names = dict.fromkeys(name for row in self.scores for name in row)
+        known = {name for row in self.scores for name, value in row.items() if value is not None}
+        if len(known) < len(names):
+            absent = ", ".join(name for name in names if name not in known)
+            log.warning("%s: no sample has a number for %s, left out", self.origin.place, absent)
+        return [name for name in names if name in known]
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is neither an output nor a score to import."""
+        return not any(self.scores) and all(output is None for output in self.outputs)
 
     @cached_property
     def content(self) -> str:
@@ -186,37 +194,6 @@ def _digest(column: object) -> str:
         return hashlib.sha256(orjson.dumps(column, option=orjson.OPT_SORT_KEYS)).hexdigest()
     except TypeError:  # half a surrogate pair, a number of more than 64 bits
         return files.digest(column)
-
-
-def number(value: Any, place: str, name: str) -> float | None:
-    """A stored score; None where there is none. A text is no score."""
-    if value is None:
-        return None
-    if isinstance(value, bool | int | float):
-        return None if math.isnan(value) else float(value)
-    raise HarnessError(
-        f"{place}: the score {name!r} is the {'text' if isinstance(value, str) else 'value'} {str(value)[:40]!r}; "
-        "expected a number (--scores NAME,… imports the scores that you name, and no other)"
-    )
-
-
-def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are texts, numbers or flags, and can be stored."""
-    return {
-        name: value
-        for name, value in fields.items()
-        if isinstance(value, str | bool | int | float) and not (isinstance(value, str) and "\0" in value)
-    }
-
-
-@cache
-def named(text: str) -> str:
-    """A name that a score can have.
-
-    >>> named("exact_match,strict-match"), named("pass@1"), named("f1.macro")
-    ('exact_match_strict-match', 'pass_1', 'f1_macro')
-    """
-    return re.sub(r"[^\w-]+", "_", text).strip("_") or "score"
 
 
 # ---------------------------------------------------------------- as parts of a run

@@ -225,7 +225,8 @@ def passages_of(field: str, column: Column | None) -> Contexts | None:
     if is_arrow(column):
         import pyarrow as pa
 
-        if column.type == pa.list_(pa.string()) and not column.null_count and field != "relevant":
+        texts = column.type == pa.list_(pa.string()) and not column.null_count and not column.values.null_count
+        if texts and field != "relevant":
             return Contexts.of_texts(_arrow_lists(column))
         column = _python_values(column)
     lists = [None if value == "" else value for value in column]

@@ -128,6 +128,11 @@ def text(value: Any, place: str, field: str) -> str:
     return value
 
 
+def absent(value: Any) -> bool:
+    """Whether there is no value: null, or NaN, which pandas writes for it."""
+    return value is None or (isinstance(value, float) and value != value)
+
+
 def read_lines(path: str | Path, expected: str = "a text file") -> list[str]:
     """The lines of a UTF-8 text file."""
     return list(stream_lines(path, expected))

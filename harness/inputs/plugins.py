@@ -93,6 +93,9 @@ def _fits(value: Any, hint: Any) -> bool:
     return True
 
 
+PLURALS = {int: "whole numbers", float: "numbers", str: "texts"}
+
+
 def _readable(hint: Any) -> str:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return " or ".join(_readable(part) for part in typing.get_args(hint))
@@ -100,7 +103,8 @@ def _readable(hint: Any) -> str:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "a mapping"
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return f"a list of {_readable(typing.get_args(hint)[0])}"
+        inner = typing.get_args(hint)[0]
+        return f"a list of {PLURALS.get(inner) or _readable(inner)}"
     return {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}.get(
         hint, str(hint)
     )

@@ -128,7 +128,7 @@ class Reader:
             if self.skip_blank and value == "":
                 continue
             for item in value if isinstance(value, list | tuple) else (value,):
-                if item is not None:
+                if not files.absent(item):
                     reference_texts.append(files.text(item, place, name))
         if not self._checked.issuperset(row):
             files.check_width(row, place)
@@ -137,7 +137,7 @@ class Reader:
         if self.cluster is not None:
             unit = _cluster(row, place, self.cluster)
             metadata.setdefault(self.cluster, unit)
-        text = None if source is None else files.text(source, place, source_name)
+        text = None if files.absent(source) else files.text(source, place, source_name)
         passages = {field: self._passages(field, place, row) for field in PASSAGES}
         return Example(id_, text, tuple(reference_texts), metadata, **passages)
 
@@ -145,7 +145,7 @@ class Reader:
         """The contexts of a row in one of the fields that hold any."""
         ((name, get),) = self.mapped.gets[field]
         value = row[name] if name in row else get(row, place) if field in self.mapped.named else None
-        if value is None or value == "":
+        if files.absent(value) or value == "":
             return None
         try:
             return graded(value) if field == "relevant" else listed(value)

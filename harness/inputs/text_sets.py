@@ -99,8 +99,14 @@ def sort_lists(data, starts, lists, values, order, spare):
     those of the same value in falling order of their bytes. A merge sort; `spare` (m,) is room for it."""
     for n in range(len(lists) - 1):
         first, last = lists[n], lists[n + 1]
+        sorted_already = True
         for i in range(first, last):
             order[i] = i
+            if i > first and sorted_already:
+                a, b = values[i - 1], values[i]
+                sorted_already = a > b or (a == b and not is_after(data, starts, i, i - 1))
+        if sorted_already:  # as runs mostly are
+            continue
         width = 1
         while width < last - first:
             for start in range(first, last, 2 * width):

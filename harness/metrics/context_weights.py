@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from math import isfinite
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from harness.types import Array, Batch, Contexts, HarnessError
+from harness.types.context_forms import shown
 
 WEIGHTS = ("rank", "score")
 """Words that are no field of the data."""
@@ -56,13 +56,15 @@ def _of_field(field: str, contexts: Contexts, batch: Batch, name: str) -> Array:
             continue
         numbers = given if isinstance(given, list | tuple) else None
         if numbers is None or len(numbers) != count:
-            shown = "null" if given is None else f"{len(numbers)} numbers" if numbers is not None else repr(given)[:40]
+            what = shown(given) if numbers is None else f"{len(numbers)} numbers"
             raise HarnessError(
-                f"{name}: {field!r} of {batch.place(row)} is {shown}; expected {count} numbers, one for each context"
+                f"{name}: {field!r} of {batch.place(row)} is {what}; expected {count} numbers, one for each context"
             )
-        values += [_number(value) for value in numbers]
+        for number, value in enumerate(numbers, start=1):
+            if not isinstance(value, Real) or isinstance(value, bool) or not isfinite(value):
+                raise HarnessError(
+                    f"{name}: {field!r} of context {number} of {batch.place(row)} is {shown(value)}; "
+                    "expected a number of 0 or more for each context"
+                )
+        values += numbers
     return np.array(values, np.float64)
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) else np.nan

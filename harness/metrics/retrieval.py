@@ -55,11 +55,11 @@ class Retrieval(Metric):
     def statistics(self, batch: Batch) -> Array:
         """(n, measures + 1); NaN for queries without a judgement."""
         contexts, relevant = batch.contexts, batch.relevant
-        _check_ids(contexts, relevant)
+        _check_ids(batch)
         if self.order == "given":
             contexts = replace(contexts, scores=np.full(len(contexts.scores), np.nan))
         ranking = ranked(contexts, relevant)
-        _warn_of_strangers(ranking)
+        _warn_of_strangers(ranking, batch)
         self.advance(len(batch))
         return self._rows(ranking, relevant)
 
@@ -96,21 +96,32 @@ def ranked(contexts: Contexts, relevant: Contexts) -> Ranked:
     return Ranked(query[once], relevant.scores[once], ranks[once], depths)
 
 
-def _check_ids(contexts: Contexts, relevant: Contexts) -> None:
+def _check_ids(batch: Batch) -> None:
     """Refuses contexts that no judgement can be of."""
+    contexts, relevant = batch.contexts, batch.relevant
+    if not contexts.ids.array.null_count:
+        return
     nameless = ~contexts.ids.present & np.repeat(relevant.lengths > 0, contexts.lengths)
     if nameless.any():
-        first = contexts.texts[int(nameless.argmax())] or ""
+        first = int(nameless.argmax())
+        row = int(np.searchsorted(contexts.starts, first, "right")) - 1
+        text = (contexts.texts[first] or "")[:40]
         raise HarnessError(
-            f"{int(nameless.sum())} of {len(nameless)} contexts have no id (the first is {first[:40]!r}), and "
-            f'\'relevant\' names ids ({relevant.ids[0]!r} is the first); expected contexts as {{"id": …, "text": …}}'
+            f"retrieval: context {first - int(contexts.starts[row]) + 1} of {batch.place(row)} ({text!r}) has no id, "
+            f"as {int(nameless.sum())} of {len(nameless)} contexts; expected ids such as 'relevant' names "
+            f'({relevant.ids[int(relevant.starts[row])]!r}): {{"id": …, "text": …}}'
         )
 
 
-def _warn_of_strangers(ranking: Ranked) -> None:
+def _warn_of_strangers(ranking: Ranked, batch: Batch) -> None:
     """Says that ids may be of another kind than the judgements'."""
-    if len(ranking.ranks) and ranking.depths.sum() and not ranking.ranks.any():
-        log.warning(
-            "retrieval: of %d retrieved ids and %d judged ones not one is both; are they ids of the same documents?",
-            int(ranking.depths.sum()), len(ranking.ranks),
-        )  # fmt: skip
+    answered = np.flatnonzero((ranking.depths > 0) & (batch.relevant.lengths > 0))
+    if not len(answered) or ranking.ranks.any():
+        return
+    row = int(answered[0])
+    retrieved, judged = (column.ids[int(column.starts[row])] for column in (batch.contexts, batch.relevant))
+    log.warning(
+        "retrieval: of %d retrieved ids and %d judged ones not one is both (%s: %r was retrieved, %r judged); expected "
+        "ids of the same documents",
+        int(ranking.depths.sum()), len(ranking.ranks), batch.place(row), retrieved, judged,
+    )  # fmt: skip

@@ -139,7 +139,9 @@ class View(Metric):
         self.higher_is_better, self.bounds = metric.higher_is_better, metric.bounds
         self.needs_references = options.against == "references"
         self.needs = tuple(name for name in (options.of, options.against) if name in ("contexts", "reference_contexts"))
-        self.unscored = f"have no {' or '.join(self.needs) or options.against}".replace("_", " ")
+        lacking = dict.fromkeys(name for name in (options.of, options.against) if name not in ("output", "references"))
+        self.unscored = f"have no {' or no '.join(lacking) or options.against}".replace("_", " ")
+        self.needs_fields = () if options.weights in (None, *WEIGHTS) else (options.weights,)
         self.reads = self._columns_read()
         self.context = metric.context
 
@@ -159,9 +161,8 @@ class View(Metric):
     def _columns_read(self) -> tuple[str, ...]:
         options = self.options
         own = [READS.get(name, name) for name in (options.of, options.against)]
-        field = [] if options.weights is None or options.weights in WEIGHTS else [options.weights]
         others = [name for name in self.inner.reads if name not in ("outputs", "references")]
-        return tuple(dict.fromkeys([*own, *field, *others]))
+        return tuple(dict.fromkeys([*own, *self.needs_fields, *others]))
 
     def fit(self, references: Sequence[Sequence[str]]) -> View:
         if self.options.against != "references":

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from harness.types import RunRecord, RunResult
 
@@ -16,6 +18,13 @@ def score_titles(runs: Iterable[RunResult | RunRecord]) -> dict[str, str]:
         for name, score in run.scores.items():
             titles.setdefault(name, score.title)
     return apart(titles)
+
+
+def titled_rows(rows: Iterable[Any]) -> list[Any]:
+    """Records of scores (comparisons, the best, …), each with its score's title in the place of the identifier."""
+    rows = list(rows)
+    titles = apart({row.score: row.title or row.score for row in rows})
+    return [replace(row, score=titles[row.score]) for row in rows]
 
 
 def apart(titles: Mapping[str, str]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class Answered:
         return len(self.rows)
 
     def read_by(self, reads: Iterable[Reads]) -> Answered:
-        """With the columns alone that any of these metrics reads: what a replica is sent."""
+        """With the columns alone that any of these metrics reads, and the ids, for messages: what a replica is sent."""
         columns = set(chain.from_iterable(reads))
         n, rows = len(self), self.rows
         sources = rows.sources if "sources" in columns else Texts.nulls(n)
@@ -50,7 +50,7 @@ class Answered:
         outputs = Outputs(
             self.processed.texts, Texts.nulls(n), None, self.raw.contexts if "contexts" in columns else None
         )
-        return Answered(Examples(Texts.nulls(n), sources, references, metadata, **passages), outputs, outputs)
+        return Answered(Examples(rows.ids, sources, references, metadata, **passages), outputs, outputs)
 
     def batch(self, reads: Reads) -> Batch:
         """What a metric that reads these columns scores: the outputs that did not fail, with what belongs to each."""

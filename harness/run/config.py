@@ -100,8 +100,15 @@ def _with_options(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         known = metric_specs(name)
         if name not in known:
             raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")
-        specs[name] = {**known[name], **(options or {})}
+        specs[name] = _merged(known[name], options or {})
     return specs
+
+
+def _merged(spec: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """A metric's spec with other options; those of its view that are not named stay as they are."""
+    view = options.get("view")
+    both = isinstance(view, Mapping) and isinstance(spec.get("view"), Mapping)
+    return {**spec, **options, **({"view": {**spec["view"], **view}} if both else {})}  # type: ignore[dict-item]
 
 
 def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, Any]]:

@@ -38,6 +38,8 @@ class Round:
     """That is raced for."""
     error: float
     """How often the best may be dropped."""
+    left: Sequence[int] = ()
+    """The cells that are still in the race, by their numbers."""
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:

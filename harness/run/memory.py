@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import files
+from harness.inputs.handed_columns import missing
 from harness.run.answers import Answers
 from harness.run.reading import content_of
 from harness.run.saving import InMemoryRun
@@ -28,6 +29,7 @@ from harness.types import (
     TextLists,
     Texts,
 )
+from harness.types.shown import counted
 from harness.types.texts import starts_of
 
 CLUSTER, STRATUM = "cluster", "stratum"
@@ -58,7 +60,7 @@ class Columns:
         for name in ("references", "sources", "ids", "clusters", "strata", *PASSAGES):
             column = getattr(self, name)
             if column is not None and len(column) != n:
-                raise HarnessError(f"{name} has {len(column)} items; expected {n}, one for each output")
+                raise HarnessError(f"{name} has {counted(len(column), 'item')}; expected {n}, one for each output")
         if self.ids is not None and len(set(map(str, self.ids))) != n:
             raise HarnessError("ids holds the same id twice; expected unique ids")
 
@@ -74,7 +76,10 @@ class Columns:
     def answers(self) -> Outputs:
         """With their contexts: another system would have retrieved others."""
         texts = _column(self.outputs) or Texts.of(
-            [files.text(text, f"outputs[{i}]", "output") for i, text in enumerate(self.outputs)]
+            [
+                files.text(None if missing(text) else text, f"outputs[{i}]", "output")
+                for i, text in enumerate(self.outputs)
+            ]
         )
         return replace(Outputs.of_texts(texts), contexts=self._passages("contexts"))
 
@@ -99,7 +104,7 @@ class Columns:
             return Texts.nulls(len(self.outputs))
         return _column(self.sources) or Texts.of(
             [
-                None if source is None else files.text(source, f"sources[{i}]", "source")
+                None if missing(source) else files.text(source, f"sources[{i}]", "source")
                 for i, source in enumerate(self.sources)
             ]
         )
@@ -119,8 +124,8 @@ class Columns:
 
     def _references(self, i: int) -> tuple[str, ...]:
         column = self.references[i]
-        references = [column] if isinstance(column, str) else [] if column is None else column
-        return tuple(files.text(text, f"references[{i}]", "reference") for text in references if text is not None)
+        references = [column] if isinstance(column, str) else [] if missing(column) else column
+        return tuple(files.text(text, f"references[{i}]", "reference") for text in references if not missing(text))
 
 
 def numbered(n: int) -> Texts:

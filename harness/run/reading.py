@@ -105,11 +105,13 @@ def check_repeats(job: Job, data: Data) -> None:
             "harness compare NAME=GLOB"
         )
     if job.stats.repeats == "independent" and data.repeats > 1 and job.system.stored:
+        most = max(job.system.repeats, data.repeats)
+        count = str(most) if len(data.rows) == most * len(data.examples) else f"up to {most}"
         log.warning(
-            "%s has %d outputs for each example, which are taken for independent draws and averaged; if each repeat "
+            "%s has %s outputs for each example, which are taken for independent draws and averaged; if each repeat "
             "is a training run or seed of its own, set stats.repeats=seeds (later: harness score RUN "
             "stats.repeats=seeds)",
-            job.system.name, data.repeats,
+            job.system.name, count,
         )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ def entered(
     about = {
         "score": race.score,
         "error": race.error,
+        "left": list(race.left),
         "share": share,
         "units": units,
         "of_units": len(known),

@@ -149,6 +149,7 @@ def _curve(series: str, steps: Sequence[int], contest: Contest, best: Best, opti
         trend=_trend(scored, level, options.further),
         margin=margin,
         within=min(near, default=None),
+        title=best.title,
     )
 
 

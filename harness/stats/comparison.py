@@ -22,7 +22,7 @@ from harness.stats.design import Design
 from harness.stats.detection import needed, smallest_detectable
 from harness.stats.expansion import Expansion
 from harness.stats.family import corrected, macro
-from harness.stats.fewness import fewest
+from harness.stats.fewness import fewest, least_p
 from harness.stats.hypotheses import Hypothesis, Tested
 from harness.stats.interaction import interactions
 from harness.stats.intervals import interval, number, spread
@@ -34,6 +34,7 @@ from harness.stats.planning import against_seeds, degrees_of
 from harness.stats.posterior import Posterior
 from harness.stats.proportions import TANGO, PairedShares, unseen_error
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
+from harness.stats.seeds import Spread
 from harness.stats.spilled import Spilled
 from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Metric, Rows, RunResult, nothing
 
@@ -51,7 +52,7 @@ def compare(
     options.check()
     by_data = [_group(group, options, advance) for group in groups]
     averages = macro(by_data, options) if options.sliced_by is None else []  # of slices, the whole is the average
-    varying = interactions(by_data) if options.sliced_by is not None else []
+    varying = interactions(by_data, options.seed) if options.sliced_by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
     return Comparisons(corrected(family, options), corrected(averages, options), varying)
@@ -84,17 +85,19 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
     differing = paired.differing(pair, gained)
     spreads = paired.seeds.spreads(pair.before, pair.after) if paired.seeds.asked else None
     draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
+    right_or_wrong = paired.right_or_wrong(pair)
     for j, i in enumerate(which):
         difference, error, gains = float(seen[j]), float(errors[j]), gained[:, j]
+        of_seeds = None if spreads is None or not spreads[j].variance else spreads[j]
         hypothesis = Hypothesis(
             systems=systems,
             source=draws,
             score=j,
             group=paired.purpose,
             draws=Swaps(len(null), paired.exact),
-            expansion=expansion if spreads is None else Expansion(1.0, spreads[j].degrees, expansion.effective),
+            expansion=expansion if of_seeds is None else Expansion(1.0, of_seeds.degrees, expansion.effective),
             differing=differing[j],
-            shares=PairedShares.of(by_example[0][j], by_example[1][j], metric, evidence, error**2),
+            shares=PairedShares.of(gains, metric, evidence, error**2) if right_or_wrong[j] else None,
         )
         method, low, high = options.interval_method, lows[j], highs[j]
         if options.method == "auto" and hypothesis.shares is not None:
@@ -141,8 +144,22 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         if options.posterior and differing[j] and np.isfinite(difference) and pair.n >= fewest(options.level):
             row = replace(row, **_believed(paired.posterior(pair, j), differing[j], row.margin))
         if spreads is not None:
-            row = replace(row, **against_seeds(spreads[j], difference, metric.higher_is_better, options))
+            row = _of_seeds(row, spreads[j], hypothesis, options)
         yield Tested(row, hypothesis)
+
+
+def _of_seeds(row: Comparison, spread: Spread, by: Hypothesis, options: ComparisonOptions) -> Comparison:
+    """The row where the question is of new seeds. No difference is better known than of these outputs alone: shares of
+    examples keep the width of their score interval; where nothing varies the row stands as it is."""
+    seeds = (spread.seeds[0], spread.seeds[1])
+    if row.difference is None or not spread.variance:
+        return replace(row, question="seeds", seeds=seeds, effect_size=None)
+    row = replace(row, **against_seeds(spread, row.difference, row.higher_is_better, options))
+    if by.shares is not None and options.method == "auto" and row.low is not None and row.high is not None:
+        low, high = by.shares.interval(options.level)
+        row = replace(row, low=min(low, row.low), high=max(high, row.high))
+    least = least_p(by.differing, options.sides)
+    return row if row.p_value is None or row.p_value >= least else replace(row, p_value=least)
 
 
 def _believed(posterior: Posterior, differing: int, margin: float | None) -> dict[str, Any]:

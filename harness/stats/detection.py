@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from harness.stats.fewness import fewest
+from harness.stats.fewness import fewest, reason
 from harness.types import Comparison, HarnessError
 
 POWER = 0.8
@@ -80,6 +80,8 @@ class Power:
     """Seeds of each system that would detect it on these units."""
     note: str | None = None
     """What was taken for granted."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 def powers(
@@ -95,6 +97,7 @@ def powers(
         if row.difference is None:
             continue
         asked, error = abs(row.difference if difference is None else difference), row.standard_error
+        few = row.n < fewest(level, sides)  # which no test tells apart
         estimates.append(
             Power(
                 row.dataset,
@@ -104,11 +107,13 @@ def powers(
                 row.n,
                 row.unit,
                 error,
-                None if error is None else smallest_detectable(error, level, power, sides),
+                None if error is None or few else smallest_detectable(error, level, power, sides),
                 asked,
-                None if error is None else power_of(asked, error, level, sides),
+                0.0 if few else None if error is None else power_of(asked, error, level, sides),
                 None if error is None or not asked else needed(row.n, error, asked, level, power, sides),
                 row.digits,
+                title=row.title,
+                note=reason(row.n, row.unit, level, sides) if few else row.note,
             )
         )
     return estimates

@@ -29,6 +29,9 @@ OWN = ("id", "repeat", "source", "references", "output", "error", "raw_output", 
 EACH = ".each"
 """Ends the name of a column beside a score that lists it for each context."""
 LENGTHS = {"source_length": "source", "reference_length": "references"}
+LONGEST_WORDS = 12
+"""Characters a space, on average, up to which these are between words: 6 to 9 in languages that write them so; Chinese
+and Thai, where they are between clauses, have more."""
 
 
 def divided(run: RunResult, by: str) -> Split:
@@ -70,12 +73,12 @@ def texts_of(value: Any) -> list[str]:
 def lengths_of(run: RunResult, column: str, words: bool | None = None) -> tuple[list[float | None], bool]:
     """(the length of each text, or the mean of several; whether in words).
 
-    Characters are counted where the first texts hardly have spaces; `words` says which where that is known.
+    Characters are counted where the first texts have few spaces; `words` says which where that is known.
     """
     cells = [texts_of(value) for value in run.columns(column).column(column).to_pylist()]
     if words is None:
         sample = [text for texts in cells[:200] for text in texts]
-        words = " ".join(sample).count(" ") * 20 >= sum(map(len, sample)) or not any(sample)
+        words = " ".join(sample).count(" ") * LONGEST_WORDS >= sum(map(len, sample)) or not any(sample)
     counts = [[len(text.split()) if words else len(text) for text in texts] for texts in cells]
     return [round(sum(some) / len(some)) if some else None for some in counts], words
 

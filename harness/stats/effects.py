@@ -32,6 +32,8 @@ WORTH = 0.05
 """Share of the variance from which an interaction whose interval excludes none is worth a look."""
 DRAWN = 2000
 """Resamples that intervals of shares are from."""
+ROUNDING = 1e-14
+"""Sums of squares below this share of the scores' own are the last bits of equal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ class _Shares:
         self.seen, self.drawn, self.grid = seen, drawn, grid
         self.covariance = np.atleast_2d(np.cov(drawn)) * expansion.ratio
         self.total, self.totals = self._squares(grid.whole)
-        self.known = self.total > 0 and bool(np.quantile(self.totals, 0.5) > 0)
+        rounding = ROUNDING * float(seen @ seen)
+        self.known = self.total > rounding and bool(np.quantile(self.totals, 0.5) > rounding)
 
     def _squares(self, part: Array) -> tuple[float, Array]:
         """(of the scores, of the replicates): those are off by chance once, these twice."""

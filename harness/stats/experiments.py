@@ -12,10 +12,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from harness.stats.detection import POWER, Power, powers
+from harness.stats.fewness import fewest, reason
 from harness.stats.planning import needed_seeds, needed_units, seeds_detectable, seeds_power
+from harness.stats.proportions import AGRESTI_COULL, Evidence, scale_of, share_interval, unseen_error
+from harness.stats.resampling import Sample
 from harness.stats.seeds import Spread
 from harness.types import Comparison, HarnessError
+
+NOTHING_VARIES = "nothing varies: the standard error is the largest that this leaves likely"
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,9 @@ def planned(plan: Plan, aim: Aim) -> Power:
     return _power(names, spread.planned(n, seeds), (n, "examples"), aim, None)
 
 
-def piloted(run_names: tuple[str, str, str], spread: Spread, unit: tuple[int, str], aim: Aim, degrees: float) -> Power:
+def piloted(
+    run_names: tuple[str, str, str], spread: Spread, unit: tuple[int, str], aim: Aim, degrees: float | None
+) -> Power:
     """What a comparison of two systems like the one that was run will detect; `spread`: of its score."""
     share = 2 * (1 - aim.correlation)
     systems = spread.seeds and (*spread.seeds, *spread.seeds)
@@ -97,8 +106,25 @@ def piloted(run_names: tuple[str, str, str], spread: Spread, unit: tuple[int, st
         seeds=systems,
     )
     dataset, system, score = run_names
-    note = f"two systems like {system} whose scores of an example are correlated by {aim.correlation:g}"
-    return replace(_power((dataset, system, "another", score), both, unit, aim, degrees), note=note)
+    power = _power((dataset, system, "another", score), both, unit, aim, degrees)
+    note = f"for two systems like {system} whose scores of an example are correlated by {aim.correlation:g}"
+    return replace(power, note="; ".join(filter(None, (note, power.note))))
+
+
+def likely(spread: Spread, sample: Sample, place: int, level: float) -> Spread:
+    """The spread of a score, no less than what could have been seen where nothing varies, or few examples of a share
+    do; unknown (NaN) where the score has no scale to say it by."""
+    share = bool(sample.two_valued[place])
+    if spread.variance and (spread.seeds or not share):
+        return spread
+    if not share:
+        return replace(spread, examples=unseen_error(sample.metric, sample.expansion, level) ** 2)
+    evidence, (low, high) = Evidence.of(sample.design, sample.expansion), scale_of(sample.metric)
+    value = (sample.estimate()[place] - low) / (high - low)
+    variance = np.array(spread.variance / sample.expansion.ratio / (high - low) ** 2)
+    ends = share_interval(np.array(value), variance, evidence, level, AGRESTI_COULL)
+    error = (high - low) * float(ends[1] - ends[0]) / 2 / sample.expansion.reach(level)
+    return replace(spread, examples=max(spread.examples, error**2))
 
 
 def powered(rows: Sequence[Comparison], aim: Aim) -> list[Power]:
@@ -113,13 +139,17 @@ def powered(rows: Sequence[Comparison], aim: Aim) -> list[Power]:
         if row.parts is None:
             low, high = _ends(row.degrees, aim.level)
             n = power.needed
-            ends = (None, None) if n is None or not low else (math.ceil(n * low), math.ceil(n * high))
-            estimates.append(replace(power, needed_low=ends[0], needed_high=ends[1]))
+            if n is not None and low:
+                least = fewest(aim.level)
+                low, high = (max(least, math.ceil(n * factor)) for factor in (low, high))
+                power = replace(power, needed_low=int(low), needed_high=int(high))
+            estimates.append(power)
             continue
         names = (row.dataset, row.baseline, row.system, row.score)
         spread = Spread(**row.parts)
         asked = replace(aim, difference=power.difference)
-        estimates.append(replace(_power(names, spread, (row.n, row.unit), asked, row.degrees), digits=row.digits))
+        power = _power(names, spread, (row.n, row.unit), asked, row.degrees)
+        estimates.append(replace(power, digits=row.digits, title=row.title))
     return estimates
 
 
@@ -127,23 +157,25 @@ def _power(
     names: tuple[str, str, str, str], spread: Spread, unit: tuple[int, str], aim: Aim, degrees: float | None
 ) -> Power:
     """`degrees`: with which the spread is known; None where it is taken for granted."""
-    difference, plan = abs(aim.difference or 0.0), (aim.level, aim.power)
+    difference, plan, few = abs(aim.difference or 0.0), (aim.level, aim.power), unit[0] < fewest(aim.level)
+    seeds = spread.seeds if len(spread.seeds) == 2 else None
+    power = Power(
+        *names, *unit, None, None, difference, None, None, 4, seeds=None if seeds is None else (seeds[0], seeds[1])
+    )
+    if not math.isfinite(spread.variance):
+        return replace(power, note="nothing varies, and the score has no scale to say by how much it could")
     factors = _ends(degrees, aim.level)
     ends = [needed_units(difference, _scaled(spread, factor), *plan) if factor else None for factor in factors]
-    seeds = spread.seeds if len(spread.seeds) == 2 else None
-    return Power(
-        *names,
-        *unit,
-        spread.error,
-        seeds_detectable(spread, *plan),
-        difference,
-        seeds_power(difference, spread, aim.level),
-        needed_units(difference, spread, *plan),
-        4,
+    return replace(
+        power,
+        standard_error=spread.error,
+        smallest_detectable=None if few else seeds_detectable(spread, *plan),
+        power=0.0 if few else seeds_power(difference, spread, aim.level),
+        needed=needed_units(difference, spread, *plan),
         needed_low=ends[0],
         needed_high=ends[1],
-        seeds=None if seeds is None else (seeds[0], seeds[1]),
         needed_seeds=needed_seeds(difference, spread, *plan) if seeds else None,
+        note=reason(*unit, aim.level) if few else None,
     )
 
 

@@ -109,7 +109,7 @@ def _judged(
         verdict = NOT_WORSE
     elif too_few(row, options.level, options.sides) and row.difference is not None:
         verdict = TOO_FEW
-        row = replace(row, smallest_detectable=None, note=reason(row, options.level, options.sides))
+        row = replace(row, smallest_detectable=None, note=reason(row.n, row.unit, options.level, options.sides))
     if within is not None:
         row = replace(row, p_not_worse=not_worse, p_equivalent=equivalent)
     return replace(row, p_adjusted=p_adjusted, verdict=verdict)

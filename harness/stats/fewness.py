@@ -32,10 +32,10 @@ def too_few(row: Comparison, level: float, sides: int = 2) -> bool:
     return row.n < fewest(level, sides)
 
 
-def reason(row: Comparison, level: float, sides: int = 2) -> str:
-    """Why a comparison is too small, and what would do."""
-    unit = row.unit.partition(" ")[0]
+def reason(n: int, unit: str, level: float, sides: int = 2) -> str:
+    """Why a comparison of n units is too small, and what would do."""
+    kind = unit.partition(" ")[0]
     return (
-        f"{row.n} {unit}: no p below {least_p(row.n, sides):.2g} is possible; {fewest(level, sides)} {unit} are the "
+        f"{n} {kind}: no p below {least_p(n, sides):.2g} is possible; {fewest(level, sides)} {kind} are the "
         f"fewest that could show a difference at {1 - level:.2g}"
     )

@@ -2,59 +2,51 @@
 
 The statistic is the sum of squared distances of the slices' differences from their weighted mean, each by its standard
 error (Cochran's Q). Under the null hypothesis only the resampled differences, less what was seen, move the slices
-apart, widened where a slice has few units (stats/expansion.py).
+apart, widened where a slice has few units (stats/expansion.py). Standard errors of few units are themselves off, and a
+slice whose error happens to be small would count for much: those of a resample vary as much as errors of so many
+degrees of freedom do, as in Welch's test (1951). With errors taken for known, twenty slices of five examples were said to
+differ in half of all cases where they do not.
+
 P-values are Holm's over all scores and pairs of systems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from harness.stats.corrections import holm, share
 from harness.stats.hypotheses import Tested
+from harness.stats.resampling import generator
 from harness.types import Array, Interaction
 
 LEAST = 5
 """Units of a slice that counts."""
 
 
-@dataclass(frozen=True)
-class _Slices:
-    """The differences (m,) of m slices, their standard errors (m,), and their centred draws (resamples, m)."""
-
-    differences: Array
-    errors: Array
-    draws: Array
-
-    def spread(self, differences: Array) -> Array:
-        """Cochran's Q of differences (..., m)."""
-        weights = 1 / self.errors**2
-        mean = (differences * weights).sum(axis=-1, keepdims=True) / weights.sum()
-        return np.asarray((((differences - mean) / self.errors) ** 2).sum(axis=-1))
-
-
-def interactions(groups: Sequence[Sequence[Tested]]) -> list[Interaction]:
+def interactions(groups: Sequence[Sequence[Tested]], seed: int) -> list[Interaction]:
     """For each pair of systems and each score, from its comparison in each slice."""
     by_question: dict[tuple[str, str, str], list[Tested]] = {}
     for tested in (tested for group in groups for tested in group):
         row = tested.row
         if row.standard_error and row.difference is not None and row.n >= LEAST:
             by_question.setdefault((row.baseline, row.system, row.score), []).append(tested)
-    tests = [_interaction(parts) for parts in by_question.values() if len(parts) > 1]
+    tests = [_interaction(parts, seed) for parts in by_question.values() if len(parts) > 1]
     adjusted = holm([row.p_value for row in tests])
     return [replace(row, p_adjusted=p) for row, p in zip(tests, adjusted, strict=True)]
 
 
-def _interaction(parts: Sequence[Tested]) -> Interaction:
+def _interaction(parts: Sequence[Tested], seed: int) -> Interaction:
     rows = [part.row for part in parts]
     seen = np.array([row.difference for row in rows], dtype=np.float64)
-    wider = np.sqrt([part.by.expansion.ratio for part in parts])
-    draws = np.stack([part.by.drawn() for part in parts], axis=1)
-    slices = _Slices(seen, wider * np.array([row.standard_error for row in rows]), (draws - seen) * wider)
-    p_value = share(slices.spread(slices.draws), float(slices.spread(seen)))
+    expansions = [part.by.expansion for part in parts]
+    errors = np.sqrt([each.ratio for each in expansions]) * np.array([row.standard_error for row in rows])
+    rng = generator(seed, "slices")
+    moved = np.stack([_moved(part, rng) for part in parts], axis=1)
+    anew = errors * _errors_anew(np.array([each.df for each in expansions]), len(moved), rng)
+    p_value = share(cochran_q(errors * moved, anew), float(cochran_q(seen, errors)))
     sign = 1 if rows[0].higher_is_better else -1
     worst = rows[int(np.argmin(sign * seen))]
     return Interaction(
@@ -67,4 +59,30 @@ def _interaction(parts: Sequence[Tested]) -> Interaction:
         worst=worst.dataset,
         worst_difference=worst.difference,
         digits=worst.digits,
+        title=worst.title,
     )
+
+
+def cochran_q(differences: Array, errors: Array) -> Array:
+    """Of the differences (…, m) of m slices with their standard errors (…, m).
+
+    >>> float(cochran_q(np.array([1.0, 3.0]), np.array([1.0, 1.0])))
+    2.0
+    """
+    weights = 1 / errors**2
+    mean = (differences * weights).sum(axis=-1, keepdims=True) / weights.sum(axis=-1, keepdims=True)
+    return np.asarray((((differences - mean) / errors) ** 2).sum(axis=-1))
+
+
+def _moved(part: Tested, rng: np.random.Generator) -> Array:
+    """(resamples,) how far chance moves a slice's difference, in standard errors."""
+    draws = part.by.drawn()
+    spread = np.nanstd(draws, ddof=1)
+    if not spread > 0:  # no example of it differs, which says little of others
+        return rng.standard_normal(len(draws))
+    return np.asarray((draws - part.row.difference) / spread)
+
+
+def _errors_anew(degrees: Array, resamples: int, rng: np.random.Generator) -> Array:
+    """(resamples, m) what estimated standard errors of so many degrees of freedom (m,) are of the true ones."""
+    return np.asarray(np.sqrt(rng.chisquare(degrees, (resamples, len(degrees))) / degrees))

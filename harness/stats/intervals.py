@@ -98,7 +98,7 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
         if sample.design.units:
             estimates = sample.estimate()
         if drawn is not None and sample.design.repeats > 1:
-            ends, methods = seeds.bounds(sample, estimates, options.level), [OVER_SEEDS] * len(nan)
+            ends, methods = seeds.bounds(sample, estimates, options), [OVER_SEEDS] * len(nan)
         elif drawn is not None:
             ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()
@@ -114,7 +114,7 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
             resamples=options.resamples,
             signature=str(tally.signature),
             higher_is_better=metric.higher_is_better,
-            note=_note(sample, float(estimates[i]), options.resamples, replicate, methods[i]),
+            note=_note(sample, float(estimates[i]), options.resamples, replicate, (ends[0][i], ends[1][i])),
             low_error=number(errors[0][i]),
             high_error=number(errors[1][i]),
             title=metric.title_of(name),
@@ -182,13 +182,17 @@ def _studentized_bounds(
     return (low, high), [method if usable else plain for usable in fit], both
 
 
-def _note(sample: Sample, estimate: float, resamples: int, drawn: Array | None, method: str) -> str | None:
+def _note(
+    sample: Sample, estimate: float, resamples: int, drawn: Array | None, ends: tuple[float, float]
+) -> str | None:
     """What a reader must know before trusting the bounds, or comparing the value with others."""
-    reason = _reason(sample.design, estimate, resamples, drawn, method)
+    reason = _reason(sample.design, estimate, resamples, drawn, ends)
     return "; ".join(filter(None, (reason, sample.metric.caution if np.isfinite(estimate) else None))) or None
 
 
-def _reason(design: Design, estimate: float, resamples: int, drawn: Array | None, method: str) -> str | None:
+def _reason(
+    design: Design, estimate: float, resamples: int, drawn: Array | None, ends: tuple[float, float]
+) -> str | None:
     """Why there is no interval, or one that says little."""
     unit = design.label.partition(" ")[0]
     if design.units == 0:
@@ -199,8 +203,9 @@ def _reason(design: Design, estimate: float, resamples: int, drawn: Array | None
         return f"one {unit[:-1]}: no interval" if resamples else None
     if np.isnan(drawn).all():
         return "undefined on every resample: no interval"
-    constant = np.nanmax(drawn) - np.nanmin(drawn) <= ROUNDING * np.nanmax(np.abs(drawn))
-    if design.units > 2 and constant and method not in (AGRESTI_COULL, WILSON):
+    least = ROUNDING * np.nanmax(np.abs(drawn))
+    constant = max(np.nanmax(drawn) - np.nanmin(drawn), ends[1] - ends[0]) <= least
+    if design.units > 2 and constant:
         return f"the same on every resample of the {design.units} {unit}: the interval has no width"
     if design.units <= FEW:
         return f"{design.units} {unit}: the interval says little"

@@ -19,7 +19,7 @@ from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
 from harness.stats.paired_seeds import Seeds
 from harness.stats.posterior import Posterior, posterior_draws
-from harness.stats.proportions import Evidence
+from harness.stats.proportions import Evidence, scale_of
 from harness.stats.resampling import (
     Draws,
     Sample,
@@ -86,6 +86,7 @@ class Paired:
         self._posterior = Spilled()
         self._estimates: dict[Key, Array] = {}
         self._evidence: dict[tuple[bytes, int], Evidence] = {}
+        self._right_or_wrong: dict[int, Kept] = {}
         self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
         self._draw([key for key in self._partners if tested(self._statistics[key[0]].metric, options)], advance)
 
@@ -134,6 +135,7 @@ class Paired:
             for which in dict.fromkeys(key[0] for key in keys):
                 scored = self._statistics[which]
                 values = scored.metric.score_examples(scored.rows)[:, tested(scored.metric, options)]
+                self._right_or_wrong[which] = _right_or_wrong(scored.metric, values)
                 self._scored[which] = self._of[which].averaged(values).T
 
     def _marks(self, samples: Sequence[Sample]) -> list[Array]:
@@ -190,13 +192,18 @@ class Paired:
         return self._scored[pair.before[0]][:, keep], self._scored[pair.after[0]][:, keep]
 
     def evidence(self, pair: Pair) -> Evidence:
-        """What the rows that both have say of the whole."""
-        which, whole = pair.after[1], self._of[pair.after[0]]
+        """What the rows that both have say of the whole: as much as those of the system with fewer outputs."""
+        which, designs = pair.after[1], [self._of[key[0]] for key in (pair.before, pair.after)]
+        whole = min(designs, key=lambda design: len(design.members))
         if (which, id(whole)) not in self._evidence:
             kept = whole.rows_of(self._keep(pair.after))
             design = whole if not which else replace(whole, members=whole.members[kept])
             self._evidence[which, id(whole)] = Evidence.of(design, Expansion.of(design.members, design.sizes))
         return self._evidence[which, id(whole)]
+
+    def right_or_wrong(self, pair: Pair) -> Kept:
+        """(tested,) by which scores every output of both systems is right or wrong."""
+        return self._right_or_wrong[pair.before[0]] & self._right_or_wrong[pair.after[0]]
 
     def differing(self, pair: Pair, gains: Array) -> list[int]:
         """In how many units the two systems differ, by each tested score; from gains (examples, tested)."""
@@ -210,6 +217,13 @@ class Paired:
             rows = self._of[pair.after[0]].complete((before.rows == after.rows).all(axis=1))
             apart = [~rows[keep]] * gains.shape[1]
         return [int(np.count_nonzero(np.bincount(members[mask]))) for mask in apart]
+
+
+def _right_or_wrong(metric: Metric, values: Array) -> Kept:
+    """(s,) of outputs' scores (n, s), missing ones aside."""
+    low, high = scale_of(metric)
+    ends = (values == low) | (values == high) | np.isnan(values)
+    return np.asarray(ends.all(axis=0) & metric.averaged)
 
 
 def tested(metric: Metric, options: ComparisonOptions) -> list[int]:

@@ -22,6 +22,7 @@ import numpy as np
 
 from harness.inputs.choices import OVER_SEEDS
 from harness.stats.detection import POWER
+from harness.stats.fewness import fewest
 from harness.stats.options import ComparisonOptions
 from harness.stats.seeds import Spread
 from harness.types import Array
@@ -54,7 +55,8 @@ def needed_units(difference: float, spread: Spread, level: float, power: float =
     def enough(units: float) -> bool:
         return seeds_detectable(spread.planned(units, spread.seeds), level, power, sides) <= abs(difference)
 
-    return _least(enough, 2 * spread.strata, MOST_UNITS) if difference and enough(math.inf) else None
+    least = max(2 * spread.strata, fewest(level, sides))
+    return _least(enough, least, MOST_UNITS) if difference and enough(math.inf) else None
 
 
 def needed_seeds(difference: float, spread: Spread, level: float, power: float = POWER, sides: int = 2) -> int | None:

@@ -125,7 +125,7 @@ class PairedShares:
     """Two shares of the same examples."""
 
     won: float
-    """Examples right in the second only."""
+    """Examples right in the second only; of several outputs, by what share of them."""
     lost: float
     n: float
     """The effective number of examples."""
@@ -134,16 +134,12 @@ class PairedShares:
     expansion: Expansion
 
     @classmethod
-    def of(
-        cls, before: Array, after: Array, metric: Metric, evidence: Evidence, variance: float
-    ) -> PairedShares | None:
-        """Of examples' scores (n,), with the variance of the replicates of their difference; None where an example is
-        neither right nor wrong."""
+    def of(cls, gains: Array, metric: Metric, evidence: Evidence, variance: float) -> PairedShares:
+        """Of what examples (n,) gained, each output right or wrong, with the variance of the replicates of their
+        mean."""
         low, high = scale_of(metric)
-        if not metric.averaged or not all(((x == low) | (x == high)).all() for x in (before, after)):
-            return None
-        scale, n = high - low, len(before)
-        won, lost = (float(np.count_nonzero(more > less)) / n for more, less in ((after, before), (before, after)))
+        scale = high - low
+        won, lost = (float(np.maximum(sign * gains, 0.0).mean()) / scale for sign in (1, -1))
         binomial = np.array(won + lost - (won - lost) ** 2)
         effective = float(evidence.effective(binomial, np.array(variance / scale**2)))
         return cls(won * effective, lost * effective, effective, scale, evidence.expansion)

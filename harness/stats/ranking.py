@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from string import ascii_lowercase
 
-from harness.types import Comparison
+from harness.types import Comparison, HarnessError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Ranking:
 
 def rankings(rows: Sequence[Comparison]) -> list[Ranking]:
     """A ranking for each data set and score of which all pairs of three or more systems were compared."""
+    if odd := next((row for row in rows if not isinstance(row, Comparison)), None):
+        raise HarnessError(f"rankings of {type(odd).__name__}; expected comparisons, as harness.compare gives them")
     ranked = []
     ordered = sorted(enumerate(rows), key=lambda item: (item[1].dataset, item[1].score, item[0]))
     for (dataset, score), some in groupby((row for _, row in ordered), key=lambda row: (row.dataset, row.score)):

@@ -31,6 +31,8 @@ import numpy as np
 
 from harness.stats.design import Design
 from harness.stats.expansion import student_quantile, student_tail
+from harness.stats.options import Options
+from harness.stats.proportions import AGRESTI_COULL, Evidence, scale_of, share_interval
 from harness.stats.resampling import Sample
 from harness.types import Array
 
@@ -66,11 +68,15 @@ class Spread:
 
     @property
     def degrees(self) -> float:
-        """Satterthwaite's degrees of freedom."""
+        """Satterthwaite's degrees of freedom; never fewer than the part that is known worst has, which a sum of parts
+        would have, and a difference of them (`main`) need not."""
         parts = [(self.examples, self.units - self.strata)]
         parts += [(between, seeds - 1) for between, seeds in zip(self.between, self.seeds, strict=True)]
-        uncertain = sum(variance**2 / degrees for variance, degrees in parts if variance and degrees > 0)
-        return self.variance**2 / uncertain if uncertain else 1.0
+        known = [(variance, degrees) for variance, degrees in parts if variance and degrees > 0]
+        if not known:
+            return 1.0
+        uncertain = sum(variance**2 / degrees for variance, degrees in known)
+        return max(self.variance**2 / uncertain, float(min(degrees for _, degrees in known)))
 
     @property
     def of_seeds(self) -> tuple[float, ...]:
@@ -171,11 +177,35 @@ def by_seed(sample: Sample) -> Array:
     return np.array([_of_seed(sample, seed, jackknife=False)[0] for seed in range(sample.design.repeats)])
 
 
-def bounds(sample: Sample, estimates: Array, level: float) -> tuple[Array, Array]:
-    """(low, high), each (s,): of the scores that new seeds would have on new examples."""
-    parts = seeded(sample)
-    reach = np.array([parts.spread(i).reach(level) for i in range(len(estimates))])
-    return estimates - reach, estimates + reach
+def bounds(sample: Sample, estimates: Array, options: Options) -> tuple[Array, Array]:
+    """(low, high), each (s,): of the scores (s,) that new seeds would have on new examples.
+
+    Headline scores stay inside their scale; shares of examples are never better known than these outputs are, so that
+    answers which are all right still have a width.
+    """
+    parts, metric = seeded(sample), sample.metric
+    spreads = [parts.spread(i) for i in range(len(estimates))]
+    reach = np.array([spread.reach(options.level) for spread in spreads])
+    low, high = estimates - reach, estimates + reach
+    if metric.bounds is not None:
+        headline = np.array(["." not in name for name in metric.score_names])
+        low, high = (np.where(headline, np.clip(ends, *metric.bounds), ends) for ends in (low, high))
+    shares = np.flatnonzero(sample.two_valued)
+    if len(shares) and options.method == "auto":
+        variances = np.array([spreads[i].examples for i in shares])
+        of_outputs = _of_shares(sample, estimates[shares], variances, options.level)
+        low[shares] = np.minimum(low[shares], of_outputs[0])
+        high[shares] = np.maximum(high[shares], of_outputs[1])
+    return low, high
+
+
+def _of_shares(sample: Sample, estimates: Array, variances: Array, level: float) -> tuple[Array, Array]:
+    """(low, high) of scores that are shares of examples, with the variances that they have over new ones."""
+    (smallest, largest), expansion = scale_of(sample.metric), sample.expansion
+    scale, evidence = largest - smallest, Evidence.of(sample.design, expansion, sample.metric.outputs)
+    of_replicates = variances / expansion.ratio / scale**2
+    low, high = share_interval((estimates - smallest) / scale, of_replicates, evidence, level, AGRESTI_COULL)
+    return smallest + scale * low, smallest + scale * high
 
 
 def _of_seed(sample: Sample, seed: int, jackknife: bool = True) -> tuple[Array, Array]:

@@ -63,11 +63,14 @@ class Best:
     ties: tuple[str, ...]
     """Other runs with the very same score."""
     contenders: int
-    """How many runs could have won, the winner among them: all others are told apart from it."""
+    """How many runs could have won, the winner among them; found with more care than `rivals`, so that the bound of the
+    winner holds."""
     rivals: tuple[str, ...] = ()
-    """The names of those beside the winner."""
+    """The names of those that cannot be told apart from the winner at this level."""
     held_out: int | None = None
     """With `split`: how many examples or clusters the best was not chosen on; the others, `n`, it was."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def winners_of(contest: Contest, options: Options) -> Iterator[Best]:
         chosen = Chosen.among(sign * seen, sign * resampled, options.level)
         winner = chosen.place
         own = own_interval(runs[winner], samples[winner], drawn[winner], j, options)
-        low, high = _reaching(chosen.reach, float(seen[winner]), own, metric)
+        low, high = _reaching(chosen, float(seen[winner]), own, metric)
         yield Best(
             dataset=runs[0].dataset,
             score=score,
@@ -157,7 +160,8 @@ def winners_of(contest: Contest, options: Options) -> Iterator[Best]:
             digits=metric.digits_of(score),
             ties=tuple(runs[i].name for i in chosen.ties),
             contenders=len(chosen.contenders),
-            rivals=tuple(runs[i].name for i in chosen.contenders if i != winner),
+            rivals=tuple(runs[i].name for i in chosen.alike if i != winner),
+            title=metric.title_of(score),
         )
 
 
@@ -173,8 +177,13 @@ class Chosen:
     again: float
     contenders: tuple[int, ...]
     """Places of all that could have won."""
+    alike: tuple[int, ...]
+    """Places of all that the level does not tell from the winner, which is among them."""
     reach: float
     """How many times further down a bound must lie to hold for all contenders at once."""
+    least: float
+    """How far down it must lie at least, by how much the contenders vary together: the winner's own spread may be small
+    by the luck that made it win (of scores with rare losses, it had none)."""
 
     @classmethod
     def among(cls, seen: Array, resampled: Array, level: float) -> Chosen:
@@ -188,23 +197,26 @@ class Chosen:
         deviations = resampled - means
         alpha = (1 - level) / 2
         contenders = _contenders(winner, seen, deviations, LOCAL * alpha)
-        highest = np.quantile(standardised(deviations[contenders]).max(axis=0), 1 - (1 - LOCAL) * alpha)
+        highest = float(np.quantile(standardised(deviations[contenders]).max(axis=0), 1 - (1 - LOCAL) * alpha))
+        several = len(contenders) > 1
         return cls(
             place=winner,
             ties=tuple(int(i) for i in ties if i != winner),
             luck=float(luck.mean()),
             again=float((wins[winner] / wins.sum(axis=0)).mean()),
             contenders=tuple(int(i) for i in contenders),
-            reach=max(1.0, float(highest) / NORMAL.inv_cdf(1 - alpha)) if len(contenders) > 1 else 1.0,
+            alike=tuple(int(i) for i in _contenders(winner, seen, deviations, 1 - level)),
+            reach=max(1.0, highest / NORMAL.inv_cdf(1 - alpha)) if several else 1.0,
+            least=highest * float(np.sqrt(deviations[contenders].var(axis=1, ddof=1).mean())) if several else 0.0,
         )
 
 
-def _reaching(reach: float, estimate: float, own: tuple[float, float], metric: Metric) -> tuple[float, float]:
+def _reaching(chosen: Chosen, estimate: float, own: tuple[float, float], metric: Metric) -> tuple[float, float]:
     """The winner's own bounds, that on the side of worse scores further out; inside the score's scale."""
     smallest, largest = metric.bounds or (-np.inf, np.inf)
     if metric.higher_is_better:
-        return max(smallest, estimate - reach * (estimate - own[0])), own[1]
-    return own[0], min(largest, estimate + reach * (own[1] - estimate))
+        return max(smallest, estimate - max(chosen.reach * (estimate - own[0]), chosen.least)), own[1]
+    return own[0], min(largest, estimate + max(chosen.reach * (own[1] - estimate), chosen.least))
 
 
 def _contenders(winner: int, seen: Array, deviations: Array, tail: float) -> Integers:

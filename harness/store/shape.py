@@ -73,7 +73,7 @@ STOPPED = {
 CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(Each(TEXT, list))))}
 RACED = {
     "score": TEXT, "error": NUMBER, "share": NUMBER, "units": WHOLE, "of_units": WHOLE, "examples": WHOLE,
-    "of": WHOLE, "data": TEXT,
+    "of": WHOLE, "data": TEXT, "left": Each(WHOLE, list),
 }  # fmt: skip
 SCORE = {
     **dict.fromkeys(("estimate", "low", "high"), (*NUMBER, *NULL)),

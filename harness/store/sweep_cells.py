@@ -26,6 +26,8 @@ from harness.store import atomic, shape
 from harness.types import HarnessError
 
 NAME = "cell.json"
+TYPED = 12
+"""Letters of a number that a person types."""
 LONGEST = 40
 """Letters of a value in a label: more of a prompt tells nothing more."""
 
@@ -33,14 +35,14 @@ LONGEST = 40
 def cell(parameters: Mapping[str, Any], number: int, space: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The cell of a sweep, as its manifest has it.
 
-    `space`: the values that the sweep gives each parameter, in their order; None for one whose values are not known
-    before.
+    `space`: the values that the sweep gives each parameter, in their order; None for one whose values a sweeper chooses
+    as it goes.
     """
     return {
         "label": label(parameters),
         "parameters": dict(parameters),
         "number": number,
-        "space": dict(space or dict.fromkeys(parameters)),
+        "space": dict(space or {}),
     }
 
 
@@ -67,9 +69,16 @@ def short_names(names: list[str]) -> dict[str, str]:
 
 
 def shown(value: Any) -> str:
-    """A value in a label: on one line, cut in the middle where it is long."""
+    """A value in a label: on one line, cut in the middle where it is long; of a number with more digits than a person
+    types (0.30000000000000004, or what a sampler drew) the first six.
+
+    >>> shown(0.7), shown(4.361394135211272), shown(12345678.25)
+    ('0.7', '4.36139', '12345678.25')
+    """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and len(repr(value)) > TYPED:
+        return f"{value:.6g}"
     text = in_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[1 - LONGEST // 2 :]}"
 

@@ -234,6 +234,7 @@ class HuggingFace(System):
                     [self.prompt(example) for example, _ in rows], [example.repeat for example, _ in rows], self._seed
                 ),
                 **self.decoding.stopping(tokenizer, begin),
+                synced_gpus=False,  # whatever shards the weights in training, they are whole here
             )[:, begin:].tolist()
         seconds = round((time.perf_counter() - started) / len(rows), 4)
         return [

@@ -99,7 +99,7 @@ class Fields:
     def output(self, row: Mapping[str, Any], place: str) -> Output:
         """A null output is a failed example: kept, excluded from the scores and counted."""
         text, contexts = row[self.names["output"]], self._contexts(row, place)
-        if text is None:
+        if files.absent(text):
             error = files.text(str(row.get(self.names["error"]) or NULL), place, self.names["error"])
             return Output(None, error, contexts=contexts)
         return Output(files.text(text, place, self.names["output"]), contexts=contexts)
@@ -107,7 +107,7 @@ class Fields:
     def _contexts(self, row: Mapping[str, Any], place: str) -> tuple[Context, ...] | None:
         name, named_ids = self.names["contexts"], self.names["context_ids"]
         contexts, ids = (
-            row.get(field) or None if row.get(field) == "" else row.get(field) for field in (name, named_ids)
+            None if files.absent(row.get(field)) or row[field] == "" else row[field] for field in (name, named_ids)
         )
         if contexts is None and ids is None:
             return None

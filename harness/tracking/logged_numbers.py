@@ -2,7 +2,7 @@
 
 Headline scores stand alone at the top level and come first; the bounds of `bleu` are `interval/bleu.low` and
 `interval/bleu.high`, its sub-scores (where asked for) `sub/bleu.p1`; bookkeeping is below `run/`, `health/`,
-`generation/`, and scores by slice below `slice/`. Each number carries the data set that it is of, and its model.
+`generation/`, and scores by slice, with their bounds, below `slice/`. Each number carries the data set that it is of, and its model.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ def scored(scores: Mapping[str, Score], subscores: bool = False) -> dict[str, fl
 
 
 def sliced(run: RunResult) -> dict[str, float]:
-    """The headline scores by slice: `slice/domain: news/bleu`."""
-    values = {
-        f"slice/{part.by}: {part.label}/{name}": score.estimate
-        for part in run.slices
-        for name, score in part.scores.items()
-    }
+    """The headline scores by slice, `slice/domain: news/bleu`, with their bounds beside them, `….low` and `….high`."""
+    values: dict[str, float | None] = {}
+    for part in run.slices:
+        for name, score in part.scores.items():
+            key = f"slice/{part.by}: {part.label}/{name}"
+            values[key] = score.estimate
+            values.update({f"{key}.{side}": getattr(score, side) for side in SIDES})
     return {name: value for name, value in values.items() if value is not None}

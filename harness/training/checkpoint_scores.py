@@ -15,6 +15,7 @@ from harness.run.memory import evaluate_examples
 from harness.stats.options import Options
 from harness.systems.huggingface import HuggingFace
 from harness.training import shared_ranks as ranks
+from harness.training.whole_weights import whole_weights
 from harness.types import Dataset, Example, HarnessError, Output, RunResult
 
 log = logging.getLogger(__name__)
@@ -63,14 +64,14 @@ def generated(model: Any, tokenizer: Any, examples: Sequence[Example], options: 
     """The outputs of all examples, on every rank; the model is in the mode that it was in."""
     if options.get("repeats", 1) != 1:
         raise HarnessError(f"repeats={options['repeats']}; expected 1 in training, one output for each example")
-    ranks.check_whole(model)
     system = HuggingFace.in_memory(model, tokenizer, **options)
     training = bool(model.training)
     model.eval()
     try:
-        return ranks.shared(
-            len(examples), system.plan(examples), lambda batch: system.generate([examples[i] for i in batch])
-        )
+        with whole_weights(model):
+            return ranks.shared(
+                len(examples), system.plan(examples), lambda batch: system.generate([examples[i] for i in batch])
+            )
     finally:
         model.train(training)
 

@@ -61,26 +61,3 @@ def together(work: Callable[[], Any]) -> list[Any]:
         if message is not None:
             raise HarnessError(f"rank {other} failed, and rank {rank} with it: {message}")
     return [part for part, _ in parts]
-
-
-def check_whole(model: Any) -> None:
-    """Refuses a model of which a rank holds a part only: every step of its generation needs all ranks at once, and they
-    would wait for each other."""
-    sharded = _sharded_by(model)
-    if sharded is not None:
-        raise HarnessError(
-            f"the model's weights are sharded over ranks ({sharded}), and a rank cannot generate by itself; expected "
-            "whole weights on each rank (DDP, ZeRO-1 or ZeRO-2), or the saved checkpoints evaluated with harness run "
-            "system=checkpoints"
-        )
-
-
-def _sharded_by(model: Any) -> str | None:
-    if any(hasattr(weight, "ds_id") for weight in model.parameters()):
-        return "DeepSpeed ZeRO-3"
-    for module in model.modules():
-        if type(module).__name__.startswith(("FSDP", "FullyShardedDataParallel")):
-            return "FSDP"
-    if any(hasattr(weight, "placements") for weight in model.parameters()):  # a DTensor
-        return "FSDP or tensor parallelism"
-    return None

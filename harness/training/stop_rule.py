@@ -13,7 +13,7 @@ StopRule(score='bleu', gain=0.2, steps=None)
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.report.curve_words import answer, outlook
@@ -49,17 +49,21 @@ class StopRule:
         steps = int(match["steps"].replace(",", "")) if match["steps"] else None
         return cls(match["score"].lower(), gain, steps)
 
+    def check_known(self, scores: Sequence[str]) -> None:
+        """Refuses a rule by a score that is none of these."""
+        if self.score not in map(str.lower, scores):
+            raise HarnessError(
+                f"stop_when: no score {self.score!r}{nearest(self.score, list(scores))}; expected one of "
+                f"{', '.join(scores)}"
+            )
+
     def curve(self, results: Mapping[int, RunResult], options: Options) -> Curve | None:
         """The score's curve so far; None where there are too few evaluations to say anything."""
         if len(results) < LAST:
             return None
-        by_name = {made.score.lower(): made for made in curves_of(results, options, self.steps)}
-        if self.score not in by_name:
-            raise HarnessError(
-                f"stop_when: no score {self.score!r}{nearest(self.score, list(by_name))}; expected one of "
-                f"{', '.join(by_name)}"
-            )
-        return by_name[self.score]
+        by_name = {made.score: made for made in curves_of(results, options, self.steps)}
+        self.check_known(list(by_name))
+        return next(made for name, made in by_name.items() if name.lower() == self.score)
 
     def met(self, curve: Curve) -> bool:
         """Whether a gain that large is ruled out."""

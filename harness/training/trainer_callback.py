@@ -11,6 +11,7 @@ from harness.stats.options import Options
 from harness.training import shared_ranks as ranks
 from harness.training.checkpoint_scores import Data, Metrics, examples_in, generated, log_to_mlflow, scored
 from harness.training.stop_rule import StopRule
+from harness.training.whole_weights import check_whole
 from harness.types import HarnessError, RunResult, Score
 
 log = logging.getLogger(__name__)
@@ -66,8 +67,11 @@ def callback_class() -> type[Any]:
                 for step in [step for step in known if step > state.global_step]:
                     del known[step]
             if model is not None:
-                ranks.check_whole(model)
+                check_whole(model)
             self._check_direction(args)
+            if self.rule is not None:
+                metrics = chosen_metrics(self.metrics).values()
+                self.rule.check_known([name for metric in metrics for name in metric.score_names if "." not in name])
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             self._training = False  # the weights may be others from now on, at the same step

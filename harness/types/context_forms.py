@@ -118,15 +118,22 @@ def _storable(text: str | None) -> str | None:
 def _score(value: Any) -> float | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if not _is_finite(value):
         raise ContextFault(f"has the score {shown(value)}; expected a finite number")
     return float(value)
 
 
 def _grade(value: Any, id_: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if not _is_finite(value):
         raise ContextFault(f"has the grade {shown(value)} for {str(id_)[:40]!r}; expected a finite number")
     return float(value)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number of 400 digits
+        return False
 
 
 def _parsed(text: str) -> Any:

@@ -67,10 +67,14 @@ class Contexts(Sequence[List | None]):
     @classmethod
     def _plain(cls, lists: Sequence[Any]) -> Contexts | None:
         """Of lists of texts, or of `{"id", "text", "score"}`, which most are; None where there is anything else."""
-        if not set(map(type, lists)) <= {list, tuple, type(None)}:
+        kinds = set(map(type, lists))
+        if np.ndarray in kinds:  # pandas has them so from a Parquet file
+            lists = [value.tolist() if type(value) is np.ndarray else value for value in lists]
+            kinds = set(map(type, lists))
+        if not kinds <= {list, tuple, type(None)}:
             return None
         columns = plain_contexts(list(chain.from_iterable(part for part in lists if part is not None)))
-        return None if columns is None else cls._of_columns(lists, *columns)
+        return None if columns is None else cls(*columns, *_bounds(lists))
 
     @classmethod
     def of_grades(cls, values: Sequence[Any]) -> Contexts:
@@ -78,25 +82,10 @@ class Contexts(Sequence[List | None]):
         if isinstance(values, Contexts):
             return values
         columns = plain_grades(values)
-        plain = None if columns is None else cls._of_columns(values, columns[0], [None] * len(columns[0]), columns[1])
-        return plain or cls._of([None if value is None else graded(value) for value in values])
-
-    @classmethod
-    def _of_columns(
-        cls, lists: Sequence[Any], ids: Sequence[str | None], texts: Sequence[str | None], scores: Sequence[float]
-    ) -> Contexts | None:
-        """Of the columns of lists; None where a text cannot be stored."""
-        try:
-            names, contents = (
-                Texts.nulls(len(part)) if part.count(None) == len(part) else Texts.of(part) for part in (ids, texts)
-            )
-        except UnicodeEncodeError:
-            return None
-        if not names.utf8[0].all() or not contents.utf8[0].all():  # a NUL character
-            return None
-        starts = starts_of(np.fromiter((len(part or ()) for part in lists), np.int64, len(lists)))
-        given = np.fromiter((part is not None for part in lists), np.bool_, len(lists))
-        return cls(names, contents, np.array(scores, np.float64), starts, given)
+        if columns is None:
+            return cls._of([None if value is None else graded(value) for value in values])
+        ids, grades = columns
+        return cls(ids, Texts.nulls(len(ids)), grades, *_bounds(values))
 
     @classmethod
     def _of(cls, lists: Sequence[List | None]) -> Contexts:
@@ -106,8 +95,7 @@ class Contexts(Sequence[List | None]):
             Texts.of([context.id for context in flat]),
             Texts.of([context.text for context in flat]),
             np.array(scores, np.float64),
-            starts_of(np.fromiter((len(part or ()) for part in lists), np.int64, len(lists))),
-            np.fromiter((part is not None for part in lists), np.bool_, len(lists)),
+            *_bounds(lists),
         )
 
     @classmethod
@@ -240,6 +228,12 @@ class Contexts(Sequence[List | None]):
         fields = [pa.field(name, column.type) for name, column in columns.items()]
         items = pa.Array.from_buffers(pa.struct(fields), len(numbers), [None], children=list(columns.values()))
         return list_array(items, self.starts, given)
+
+
+def _bounds(lists: Sequence[Any]) -> tuple[Places, NDArray[np.bool_]]:
+    """((n + 1) where the items of each list begin, (n,) where there is a list)."""
+    lengths = np.fromiter((-1 if part is None else len(part) for part in lists), np.int64, len(lists))
+    return starts_of(np.maximum(lengths, 0)), lengths >= 0
 
 
 def grades_of(contexts: List | None) -> dict[str, float] | None:

@@ -81,6 +81,8 @@ class Curve:
     """A difference that does not matter, where one was given."""
     within: int | None = None
     """The first step that is shown to be worse than the best by less than the margin, if any is."""
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
     def at(self, step: int) -> Checkpoint:
         return next(point for point in self.steps if point.step == step)

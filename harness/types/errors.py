@@ -36,6 +36,17 @@ def check_least(option: str, value: float | None, least: float = 1) -> None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """` (did you mean 'tokenize'?)`, or nothing where no name is near."""
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    """` (did you mean 'tokenize'?)`, or nothing where no name is near. A score's title is near its name.
+
+    >>> nearest("ROUGE-L", ["rouge1", "rougeL"]), nearest("chrF++", ["chrf", "chrfpp"]), nearest("zzz", ["bleu"])
+    (" (did you mean 'rougeL'?)", " (did you mean 'chrfpp'?)", '')
+    """
+    names = list(names)
+    close = [other for other in names if _plain(other) == _plain(name)]
+    close = close or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _plain(name: str) -> str:
+    """`rougel` of ROUGE-L and rougeL."""
+    return "".join(filter(str.isalnum, name.lower().replace("+", "p")))

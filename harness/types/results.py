@@ -17,7 +17,7 @@ from harness.types.errors import HarnessError
 from harness.types.lists import Lists, Rows
 from harness.types.nouns import DIGITS, Array, Score, Signature, bound_name, titled
 from harness.types.seams import Metric
-from harness.types.shown import Shape, Shown, comparisons_of, counted, runs_of, scores_of
+from harness.types.shown import Shape, Shown, comparison_line, comparisons_of, counted, runs_of, scores_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ class Statistics:
         return replace(self, load=lambda: self.whole[places])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """One score of one system against a baseline on the same examples."""
 
@@ -158,6 +158,9 @@ class Comparison:
         if not self.title:
             object.__setattr__(self, "title", titled(self.score))
 
+    def __repr__(self) -> str:
+        return comparison_line(self)
+
     def turned(self) -> Comparison:
         """The same seen from the baseline: what a table shows of the two, not what was tested against a margin."""
 
@@ -196,6 +199,8 @@ class Interaction:
     """The slice in which the system does worst against the baseline."""
     worst_difference: float | None
     digits: int = DIGITS
+    title: str = ""
+    """What papers call the score; empty: its name."""
 
 
 class Comparisons(Shown, list[Comparison]):
@@ -395,6 +400,23 @@ class RunRecords(Shown, list[RunRecord]):
         import pandas as pd
 
         return pd.DataFrame([run.row() for run in self])
+
+
+class Records(Shown, list[Any]):
+    """Records of one kind, such as the best by each score, which Python and notebooks show as a table."""
+
+    def __init__(self, rows: Iterable[Any], shape: Callable[[Sequence[Any]], Shape]) -> None:
+        super().__init__(rows)
+        self._shape = shape
+
+    def shapes(self) -> Iterable[Shape]:
+        yield self._shape(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each record and a column for each of its fields."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self])
 
 
 class RunResults(Shown, list[RunResult]):

@@ -127,9 +127,72 @@ def comparisons_of(rows: Sequence[Any], title: str) -> Shape:
     for row in rows:
         difference, p_value = _signed(row.difference, row.digits), number(row.p_adjusted, 4)
         within = bounds(row.low, row.high, row.digits)
-        names = (row.dataset, row.system, row.baseline, row.score)
+        names = (row.dataset, row.system, row.baseline, row.title)
         body.append((*names, difference, within, p_value, row.verdict))
     return Shape(title, head, body)
+
+
+def comparison_line(row: Any) -> str:
+    """One comparison in a line."""
+    within = f"{_signed(row.difference, row.digits)} {bounds(row.low, row.high, row.digits)}"
+    return _printable(
+        f"{row.system} against {row.baseline} on {row.dataset}: {row.title} {within}, "
+        f"p adj. {number(row.p_adjusted, 4)}, {row.verdict}"
+    )
+
+
+def bests_of(rows: Sequence[Any]) -> Shape:
+    """The best by each score, as it stands and corrected for having been chosen."""
+    head = ("data set", "score", "best", "of", "as it stands", "corrected", "interval", "chosen again")
+    body = [
+        (
+            row.dataset, row.title, row.system, f"{row.of:,}", number(row.estimate, row.digits),
+            number(row.corrected, row.digits), bounds(row.corrected_low, row.corrected_high, row.digits),
+            f"{row.chosen_again:.0%}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Shape("the best, and what remains of it after correction for the choice", head, body)
+
+
+def powers_of(rows: Sequence[Any]) -> Shape:
+    """What comparisons can detect."""
+    head = ("data set", "system", "baseline", "score", "n", "smallest detectable", "difference", "power", "n for it")
+    body = [
+        (
+            row.dataset, row.system, row.baseline, row.title or row.score, f"{row.n:,}",
+            number(row.smallest_detectable, row.digits), number(row.difference, row.digits),
+            "n/a" if row.power is None else f"{row.power:.0%}", number(row.needed, 0),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Shape("what can be detected", head, body)
+
+
+def variances_of(rows: Sequence[Any]) -> Shape:
+    """Where the noise of scores comes from."""
+    head = ("data set", "system", "score", "standard error", "source", "share of the noise", "interval")
+    body = []
+    for row in rows:
+        names = (row.dataset, row.system, row.title, number(row.standard_error, row.digits))
+        for place, source in enumerate(row.sources):
+            ends = f"{source.low:.0%} to {source.high:.0%}"
+            body.append((*(names if not place else ("",) * len(names)), source.name, f"{source.share:.0%}", ends))
+    return Shape("where the noise comes from", head, body)
+
+
+def curves_of(rows: Sequence[Any]) -> Shape:
+    """Learning curves by their best and earliest steps."""
+    head = ("data set", "training run", "score", "steps", "best at", "corrected", "interval", "earliest")
+    body = [
+        (
+            row.dataset, row.series, row.title or row.score, f"{len(row.steps):,}", f"{row.best:,}",
+            number(row.corrected, row.digits), bounds(row.corrected_low, row.corrected_high, row.digits),
+            f"{row.earliest:,}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Shape("the best step, and the first that cannot be told from it", head, body)
 
 
 def counted(n: int, noun: str) -> str:

@@ -43,12 +43,15 @@ class Texts(Sequence[str | None]):
             return strings
         import pyarrow as pa
 
+        texts: Sequence[Any] = strings
         present = None
-        if None in strings:
-            present = np.fromiter((text is not None for text in strings), np.bool_, len(strings))
-            strings = [text or "" for text in strings]
-        texts: Sequence[Any] = strings  # no None is left
-        joined = "".join(texts).encode()
+        try:
+            whole = "".join(texts)
+        except TypeError:  # to look for None in every column would take as long
+            present = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
+            texts = ["" if text is None else text for text in texts]
+            whole = "".join(texts)
+        joined = whole.encode()
         lengths: Iterable[int] = map(len, texts)
         if not joined.isascii():
             lengths = [len(text) if text.isascii() else len(text.encode()) for text in texts]

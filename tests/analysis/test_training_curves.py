@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,6 +107,26 @@ def test_chosen_on_dev_reported_on_test() -> None:
         harness.report_best(dev, twice, resamples=100)
 
 
+def scored(data: str, name: str, *metrics: Any, references: int = 1) -> RunResult:
+    texts = [["it is so", "so it is"][:references]] * 30
+    made = harness.evaluate([f"it is {name}"] * 30, texts, list(metrics), resamples=100, name=f"{data}-{name}")
+    return replace(made, manifest={"system": {}}, dataset=data, dataset_key=data, system=name)
+
+
+def test_what_is_chosen_by_is_what_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    dev = [scored("dev", name, "chrf", "exact_match") for name in ("so", "not")]
+    test = [scored("test", name, "chrf", references=2) for name in ("so", "not")]
+    rows = harness.report_best(dev, test, resamples=100)
+    assert [(row.score, row.run) for row in rows] == [("chrf", "test-so")]  # however many references there are
+    assert "--report has no run on test with exact_match: not reported" in caplog.text
+    other = [scored("test", name, "bleu") for name in ("so", "not")]
+    with pytest.raises(HarnessError, match=r"--report has no run on test with 'chrf', 'exact_match', which --on cho"):
+        harness.report_best(dev, other, resamples=100)
+    longer = [scored("test", name, {"chrf": {"word_order": 2}}) for name in ("so", "not")]
+    with pytest.raises(HarnessError, match=r"chrf of dev-so and test-so are defined differently \(nw: 0 and 2\); exp"):
+        harness.report_best(dev, longer, resamples=100)
+
+
 def test_the_command(tmp_path: Path, cli: Callable[..., Called], monkeypatch: pytest.MonkeyPatch) -> None:
     """Stored outputs as checkpoints: system.step and system.series name them."""
     monkeypatch.chdir(tmp_path)
@@ -136,6 +157,12 @@ def test_the_command(tmp_path: Path, cli: Callable[..., Called], monkeypatch: py
     assert plain["curves"] == []
     assert cli("best", "--on", *names["dev"], *fast).code == 2
     assert cli("best", *names["dev"], "--on", "x", "--report", "y", *fast).code == 2
+    assert cli("best", "--on", "x", "--report", "y", "--further", "100", *fast).code == 2
+    for data in names:  # a folder stands for the runs in it
+        for path in (tmp_path / "runs" / "harness").glob(f"{data}-*"):
+            (tmp_path / "runs" / data).mkdir(exist_ok=True)
+            path.rename(tmp_path / "runs" / data / path.name)
+    assert json.loads(cli("best", "--on", "runs/dev", "--report", "runs/test", *fast, "--json").out) == document
     assert cli("best", *fast).code == 2
     refused = cli("best", *names["dev"], "--further", "10", *fast)
     assert refused.code == 1

@@ -154,10 +154,42 @@ def test_an_objective_is_checked_under_any_sweeper(files: Path, cli: Cli) -> Non
     assert "objective=blue: no chosen metric has it" in called.err
 
 
+def test_an_objective_is_checked_in_a_run_alone(files: Path, cli: Cli) -> None:
+    called = cli(*RUN, "system=copy", "objective=blue")
+    assert (called.code, called.err.count("\n")) == (1, 1)
+    assert "objective=blue: no chosen metric has it" in called.err and not Path("runs").exists()
+
+
 def test_an_objective_that_is_missing_in_a_cell(files: Path, cli: Cli) -> None:
     called = cli(*RUN, "--multirun", "system=copy,lead", "objective=generation/cost")
     assert called.code == 1
     assert "cell 0 (copy) failed: objective=generation/cost is missing in dev-copy: its system says" in called.err
+
+
+def test_the_lock_of_a_journal_lets_one_thread_in_and_leaves_nothing(tmp_path: Path) -> None:
+    """filelock's own objects complain when Python ends while one is left."""
+    import threading
+    import time
+
+    from harness.cli.hydra.studies import _Lock
+
+    lock, inside, most = _Lock(str(tmp_path / "lock")), [0], [0]
+
+    def work() -> None:
+        for _ in range(20):
+            lock.acquire()
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.0005)
+            inside[0] -= 1
+            lock.release()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] and lock._lock is None
 
 
 def test_nothing_to_vary(toy: Path, cli: Cli) -> None:

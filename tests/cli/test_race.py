@@ -39,12 +39,14 @@ def grid(cli: Callable[..., Any]) -> Callable[..., Any]:
     return cli
 
 
+RACE = (
+    "run", "--multirun", "hydra/sweeper=race", "dataset=file", "dataset.path=dev.jsonl", "system=predictions",
+    "tracking=none", "progress=false", "stats.resamples=100",
+)  # fmt: skip
+
+
 def raced(cli: Callable[..., Any], *more: str) -> Any:
-    return cli(
-        "run", "--multirun", "hydra/sweeper=race", "dataset=file", "dataset.path=dev.jsonl", "system=predictions",
-        "system.path=worst.jsonl,good.jsonl,near.jsonl,bad.jsonl", "tracking=none", "progress=false",
-        "stats.resamples=100", *more,
-    )  # fmt: skip
+    return cli(*RACE, "system.path=worst.jsonl,good.jsonl,near.jsonl,bad.jsonl", *more)
 
 
 def test_bad_cells_are_dropped_and_the_winner_is_finished(grid: Callable[..., Any]) -> None:
@@ -97,6 +99,43 @@ def test_no_output_is_generated_twice(grid: Callable[..., Any]) -> None:
     assert sum(line.endswith(" 1") for line in asked) == N > sum(line.endswith(" 0") for line in asked)
 
 
+def test_a_race_that_was_broken_off(grid: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell that waits for its turn in a round was not dropped."""
+    from harness.run import runner
+
+    run, left = runner.run, [5]  # four of the first round, one of the second
+
+    def killed(job: Any, progress: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return run(job, progress)
+
+    monkeypatch.setattr(runner, "run", killed)
+    assert raced(grid, "metrics=[bleu]", "system.path=good.jsonl,near.jsonl,bad.jsonl,worst.jsonl").code == 130
+    cells = json.loads(grid("sweep", "--json", "--resamples", "100").out)["cells"]
+    furthest = max((run.manifest["raced"] for run in records(Path("runs"))), key=lambda own: float(own["share"]))
+    assert 1 in furthest["left"] and 3 not in furthest["left"]
+    assert [cells[i]["state"] for i in (0, 1, 3)] == ["interrupted", "interrupted", "dropped"]
+    monkeypatch.setattr(runner, "run", run)
+    assert raced(grid, "metrics=[bleu]", "system.path=good.jsonl,near.jsonl,bad.jsonl,worst.jsonl").code == 0
+    cells = json.loads(grid("sweep", "--json", "--resamples", "100").out)["cells"]
+    assert [cell["state"] for cell in cells] == ["done", "done", "dropped", "dropped"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("race=5", "race=5; expected null, or what hydra/sweeper=race sets"),
+        ("race={part:0.5}", "race.part is not an option; race has: share, score, error, left"),
+        ("race={share:2,score:bleu,error:0.05}", "race.share=2; expected a share of the data"),
+    ],
+)
+def test_a_round_that_nobody_asked_for(words: str, message: str, grid: Callable[..., Any]) -> None:
+    called = grid("run", "system=lead", "tracking=none", words)
+    assert (called.code, called.err.count("\n")) == (1, 1) and message in called.err
+
+
 def test_cells_may_run_in_other_processes(grid: Callable[..., Any]) -> None:
     needs_plugin("hydra_joblib_launcher")
     no_workers()
@@ -114,6 +153,19 @@ def test_a_cell_that_fails_is_left_out(grid: Callable[..., Any]) -> None:
     called = raced(grid, "metrics=[bleu]")
     assert called.code == 1 and "near.jsonl does not exist" in called.err
     assert "Best: path=good.jsonl" in called.out or "good.jsonl" in called.out
+
+
+def test_files_that_one_system_stands_for(grid: Callable[..., Any]) -> None:
+    called = grid(*RACE, "metrics=[bleu]", "system.path=*o*.jsonl")  # good, worst
+    assert called.code == 0, called.err
+    assert "1/2  path=good.jsonl" in called.out and "dropped path=worst.jsonl" in called.out
+    cells = json.loads(grid("sweep", "--json", "--resamples", "100").out)["cells"]
+    assert [(cell["label"], cell["state"]) for cell in cells] == [
+        ("path=good.jsonl", "done"),
+        ("path=worst.jsonl", "dropped"),
+    ]
+    none = grid(*RACE, "metrics=[bleu]", "system.path=no*.jsonl")
+    assert (none.code, none.err.count("\n")) == (1, 1) and "system.path=no*.jsonl matches no file" in none.err
 
 
 def test_what_cannot_be_raced(grid: Callable[..., Any]) -> None:

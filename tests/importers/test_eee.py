@@ -85,11 +85,21 @@ def twice(content: dict[str, Any], samples: Path) -> None:
     samples.write_text(samples.read_text() + samples.read_text().splitlines()[0] + "\n")
 
 
-def textual(content: dict[str, Any], samples: Path) -> None:
+def shorter(content: dict[str, Any], samples: Path) -> None:
     without_checksum(content)
-    rows = [json.loads(line) for line in samples.read_text().splitlines()]
-    rows[0]["evaluation"]["score"] = "high"
-    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    samples.write_text("".join(f"{line}\n" for line in samples.read_text().splitlines()[:4]))
+
+
+def first_row(**fields: Any) -> Any:
+    """A change of the first row."""
+
+    def change(content: dict[str, Any], samples: Path) -> None:
+        without_checksum(content)
+        rows = [json.loads(line) for line in samples.read_text().splitlines()]
+        rows[0] |= fields
+        samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -98,7 +108,15 @@ def textual(content: dict[str, Any], samples: Path) -> None:
         (lambda content, _: content.update(schema_version="0.4.0"), r"of the schema 0\.4\.0; expected one up to 0\.3\.0"),
         (lambda content, samples: samples.write_text(samples.read_text()[:500]), r"has the sha256 .* not whole"),
         (twice, r"line 25 has the sample '0' a second time"),
-        (textual, r"line 1: the score 'acc' is the text 'high'"),
+        (shorter, r"has 4 rows; expected 24"),
+        (first_row(evaluation={"score": "high"}), r"line 1: the score 'acc' is the text 'high'"),
+        (first_row(evaluation="high"), r"line 1: 'evaluation' is the text 'high'; expected an object"),
+        (first_row(sample_id=None), r"line 1: 'sample_id' is null"),
+        (first_row(output="a"), r"line 1: 'output' is the text 'a'; expected an object"),
+        (first_row(metadata={"harness_repeat": "x"}), r"line 1: 'harness_repeat' is 'x'; expected a whole number"),
+        (lambda content, _: content.update(schema_version=None), r"of the schema None; expected one up to 0\.3\.0"),
+        (lambda content, _: content.update(model_info="a"), r"'model_info' is the text 'a'; expected an object"),
+        (lambda content, _: content.update(evaluation_results={}), r"'evaluation_results' .*; expected a list"),
         (lambda content, _: content.pop("model_info"), r"lacks one of evaluation_id, model_info"),
     ],
 )  # fmt: skip
@@ -106,6 +124,13 @@ def test_bad_records_leave_nothing(change: Any, message: str, logs: Path, import
     with pytest.raises(HarnessError, match=message):
         import_logs(bad(logs, tmp_path / "bad", change))
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_score_that_failed_leaves_the_output(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    failed = bad(logs, tmp_path / "part", first_row(error="no acc"))
+    (run,) = import_logs(failed)
+    assert run.failed == 0 and run.examples["output"][0] and "1 of 12" in str(run.scores["acc"].note)
+    assert run.scores["acc_norm"].note is None or "1 of 12" not in run.scores["acc_norm"].note
 
 
 def test_a_record_without_samples(logs: Path, import_logs: Import, tmp_path: Path) -> None:

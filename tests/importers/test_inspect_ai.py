@@ -76,6 +76,13 @@ def changed(sample: int, **fields: Any) -> Any:
         (changed(1, id=None), r"item 2 has no id"),
         (changed(2, id=1), r"item 3 has the sample '1' a second time"),
         (changed(0, scores={"grade": {"value": "B+"}}), r"the score 'grade' is the text 'B\+'; expected a number"),
+        (changed(0, scores=[1]), r"item 1: 'scores' is the value '\[1\]'; expected an object"),
+        (changed(0, output=[1]), r"item 1: 'output' is the value '\[1\]'; expected an object"),
+        (changed(0, output={"choices": "a"}), r"item 1: 'choices' is the text 'a'; expected a list"),
+        (changed(0, metadata="a"), r"item 1: 'metadata' is the text 'a'; expected an object"),
+        (changed(0, epoch="first"), r"item 1: 'epoch' is 'first'; expected a whole number"),
+        (changed(0, scores={"f1": {"value": "inf"}}), r"item 1: the score 'f1' is .*'inf'; expected a finite number"),
+        (lambda log: log.update(results=[1]), r"'results' is the value '\[1\]'; expected an object"),
         (changed(2, id=1, epoch=2), r"'1' has another prompt or target in epoch 2 than in epoch 1"),
     ],
 )

@@ -132,6 +132,10 @@ def lines(folder: Path) -> tuple[Path, list[dict[str, object]]]:
         (lambda rows: [{k: v for k, v in rows[0].items() if k != "doc_id"}, *rows[1:]], r"line 1 has no 'doc_id'"),
         (lambda rows: [{**rows[0], "doc_id": None}, *rows[1:]], r"line 1.*id"),
         (lambda rows: [{**rows[0], "arguments": 3}, *rows[1:]], r"'arguments' is not as lm-eval writes it"),
+        (lambda rows: [{**rows[0], "arguments": {"a": "b"}}, *rows[1:]], r"line 1: 'a' is the text 'b'; expected an object"),
+        (lambda rows: [{**rows[0], "metrics": "acc"}, *rows[1:]], r"line 1: 'metrics' is the text 'acc'; expected a list"),
+        (lambda rows: [{**rows[0], "acc": math.inf}, *rows[1:]], r"line 1: the score 'acc' is .* 'inf'; expected a finite number"),
+        (lambda rows: [{**rows[0], "metrics": ["acc", "acc!"]}, *rows[1:]], r"line 1 has two scores that would be called 'acc'"),
     ],
 )  # fmt: skip
 def test_bad_logs_leave_nothing(damage, message, logs: Path, import_logs: Import, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -141,6 +145,51 @@ def test_bad_logs_leave_nothing(damage, message, logs: Path, import_logs: Import
     with pytest.raises(HarnessError, match=message):
         import_logs(logs / "lm-eval" / "noisy", tmp_path / "bad")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["configs", "n-samples", "higher_is_better"])
+def test_results_that_are_no_table(name: str, logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    shutil.copytree(logs / "lm-eval" / "smollm2", tmp_path / "bad")
+    (results,) = (tmp_path / "bad").glob("results_*")
+    results.write_text(json.dumps({**json.loads(results.read_text()), name: [1]}))
+    with pytest.raises(HarnessError, match=rf"'{name}' is the value '\[1\]'; expected an object"):
+        import_logs(tmp_path / "bad")
+
+
+def test_a_score_that_no_log_has(logs: Path, import_logs: Import) -> None:
+    with pytest.raises(HarnessError, match="no log has the score 'bleurt'; found: acc, acc_norm, bleu, exact_match"):
+        import_logs(logs / "lm-eval" / "smollm2", scores=("bleurt",))
+
+
+def rewritten(logs: Path, folder: Path, **fields: object) -> Path:
+    """The log of the choices with other fields in each sample; it is alone in its folder."""
+    shutil.copytree(logs / "lm-eval" / "smollm2", folder, ignore=shutil.ignore_patterns("samples_qa_gen*"))
+    file, rows = lines(folder)
+    file.write_text("".join(json.dumps(row | fields) + "\n" for row in rows))
+    return folder
+
+
+def test_the_likelihood_of_a_text_is_no_output(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    """As lm-eval writes wikitext: one argument, a log-likelihood, and a perplexity of all texts together."""
+    rolling = {
+        "arguments": {"gen_args_0": {"arg_0": "a page"}}, "filtered_resps": ["-12.5"],
+        "metrics": ["word_perplexity"], "word_perplexity": ["-12.5", 2],
+    }  # fmt: skip
+    with pytest.raises(HarnessError, match="has neither scores of single samples nor outputs"):
+        import_logs(rewritten(logs, tmp_path / "wikitext", **rolling))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_score_without_any_number_is_none(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    """As `lm_eval --predict_only` writes it: then the outputs are scored."""
+    (run,) = import_logs(rewritten(logs, tmp_path / "predicted", metrics=["bypass"], bypass=None))
+    assert "bypass" not in run.scores and {"bleu", "rougeL"} <= set(run.scores)
+
+
+def test_fields_that_cannot_be_stored_are_left_out(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    doc = {"half": "\ud83d", "\ud83d": "whole", "nul": "\0", "kept": "ü"}
+    (run,) = import_logs(rewritten(logs, tmp_path / "odd", doc=doc))
+    assert run.examples["kept"][0] == "ü" and not {"half", "\ud83d", "nul"} & set(run.examples.columns)
 
 
 def test_half_a_line(logs: Path, import_logs: Import, tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def test_statistics_missing_and_as_a_mapping(tmp_path: Path) -> None:
         ({"function": "quality.py:f", "scores": ["a.b"]}, "the scores [a.b] of f; expected one without a dot: only those are compared"),
         ({"function": "quality.py:f", "scores": ["a", "a"]}, "f has the columns a, a; expected distinct names"),
         ({"function": "quality.py:f", "scores": ["count"]}, "f has the columns count, count; expected distinct names"),
-        ({"function": "quality.py:f", "scores": "a"}, "metrics.python.scores is 'a'; expected a list of a text or null"),
+        ({"function": "quality.py:f", "scores": "a"}, "metrics.python.scores is 'a'; expected a list of texts or null"),
         ({"function": "quality.py:f", "columns": ["a"]}, "f has columns and no score; expected both: columns=[…] names"),
         ({"function": "quality.py:f", "score": "a:b", "columns": []}, "f has a score and no columns; expected both: columns=[…] names"),
         ({"function": "quality.py:f", "score": "a:b"}, "f has a score and no columns; expected both: columns=[…] names"),

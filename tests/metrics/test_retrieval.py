@@ -184,10 +184,19 @@ def test_measures_that_the_interface_names() -> None:
 
 
 def test_contexts_without_ids() -> None:
-    with pytest.raises(
-        HarnessError, match="1 of 1 contexts have no id .the first is 'a text'., and 'relevant' names ids"
-    ):
-        harness.evaluate([""], [[]], "retrieval", contexts=[["a text"]], relevant=[["d1"]])
+    words = (
+        "retrieval: context 2 of example '2' ('a text') has no id, as 1 of 3 contexts; expected ids such as 'relevant' "
+        """names ('d2'): {"id": …, "text": …}"""
+    )
+    with pytest.raises(HarnessError) as raised:
+        harness.evaluate(
+            ["", ""],
+            [[], []],
+            "retrieval",
+            contexts=[[{"id": "d1"}], [{"id": "d3"}, "a text"]],
+            relevant=[["d1"], ["d2"]],
+        )
+    assert str(raised.value) == words
 
 
 def test_no_judgement_at_all() -> None:
@@ -201,7 +210,7 @@ def test_no_judgement_at_all() -> None:
 
 def test_ids_of_other_documents(caplog: pytest.LogCaptureFixture) -> None:
     harness.evaluate([""], [[]], "retrieval", contexts=[[{"id": "doc-1"}]], relevant=[["1"]], resamples=0)
-    assert "of 1 retrieved ids and 1 judged ones not one is both" in caplog.text
+    assert "of 1 retrieved ids and 1 judged ones not one is both (example '1': " in caplog.text
 
 
 def test_an_empty_list_of_measures() -> None:

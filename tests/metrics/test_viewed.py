@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,9 @@ def test_refused(metric: Metric, options: Any, words: str) -> None:
         (["a", "b"], "w", [1.0], "viewed: 'w' of example 'q1' is 1 numbers; expected 2 numbers, one for each context"),
         (["a", "b"], "w", None, "viewed: 'w' of example 'q1' is null; expected 2 numbers"),
         (["a", "b"], "w", [1, -1], "viewed: 'w' of context 2 of example 'q1' is negative (-1); expected a number of 0"),
-        (["a", "b"], "w", [1, "x"], "viewed: 'w' of context 2 of example 'q1' is missing; expected a number"),
+        (["a", "b"], "w", [1, "x"], "viewed: 'w' of context 2 of example 'q1' is str 'x'; expected a number"),
+        (["a", "b"], "w", [None, 1], "viewed: 'w' of context 1 of example 'q1' is null; expected a number"),
+        (["a", "b"], "w", [1, math.inf], "viewed: 'w' of context 2 of example 'q1' is float 'inf'; expected a number"),
         (["a", "b"], "w", [0, 0], "viewed: 'w' of all contexts of example 'q1' is 0; expected at least one"),
         (["a"], "score", None, "viewed: the retriever's score of context 1 of example 'q1' is missing; expected a number"),
         ([{"text": "a", "score": -2}], "score", None, "viewed: the retriever's score of context 1 of example 'q1' is negative"),
@@ -259,6 +262,11 @@ QUIET = ("tracking=none", "stats.resamples=200", "dataset=file", "dataset.path=d
 LEXICAL = "{_target_: harness.metrics.rouge.Rouge, types: [rouge1], view: {of: output, against: contexts, score: rouge1.precision}}"
 
 
+TARGET = {"_target_": "harness.metrics.squad.TokenF1"}
+VIEWED = {"support": {**TARGET, "view": {"against": "contexts"}}}
+OF_CONTEXTS = {**TARGET, "view": {"of": "contexts", "against": "source"}}
+
+
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
     """Two systems that retrieved other passages, one of them nothing for the third question."""
@@ -272,6 +280,46 @@ def two(tmp_path: Path) -> Path:
         rows[2]["contexts"] = [] if name == "poor" else rows[2]["contexts"]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
     return tmp_path
+
+
+def test_what_is_lacking_is_named() -> None:
+    """Contexts are there, the question is not."""
+    result = harness.evaluate(
+        ["x"], [["x"]], VIEWED | {"context_relevance": OF_CONTEXTS}, contexts=[["x y"]], resamples=0
+    )
+    assert result.scores["support"].estimate == pytest.approx(200 / 3)
+    note = result.scores["context_relevance"].note
+    assert note is not None
+    assert "1 of 1 outputs have no contexts or no source" in note
+
+
+def test_python_changes_a_part_of_a_view() -> None:
+    scored = [{"text": "It rains here.", "score": 3}, {"text": "x", "score": 1}]
+    plain, weighted = (
+        harness.evaluate(["It rains."], [[]], metric, contexts=[scored], resamples=0)
+        for metric in ("faithfulness", {"faithfulness": {"view": {"weights": "score"}}})
+    )
+    each = weighted.table.to_pydict()["faithfulness.each"][0]
+    assert weighted.scores["faithfulness"].estimate == pytest.approx((3 * each[0] + each[1]) / 4)
+    assert plain.scores["faithfulness"].estimate == pytest.approx(sum(each) / 2)
+
+
+def test_a_view_on_the_command_line(two: Path, cli: Callable[..., Called]) -> None:
+    """Without Hydra's plus sign, in `harness run` and in `harness score`."""
+    of_good = (*QUIET, "system.path=good.jsonl", "metrics=token_f1")
+    words = ("metrics.token_f1.view.against=contexts", "metrics.token_f1.view.fold=best")
+    assert cli("run", *of_good, *words, "output_dir=viewed").code == 0
+    assert "view:output-contexts" in harness.load_run("viewed").scores["token_f1"].signature
+    scored = cli("score", "viewed", "metrics=rouge", "metrics.rouge.view={against: contexts}", "output_dir=again")
+    assert scored.code == 0, scored.err
+    assert "view:output-contexts" in harness.load_run("again").scores["rouge"].signature
+    for wrong, expected in (
+        ("metrics.token_f1.view.aganst=contexts", "metrics.token_f1.view.aganst is not an option (did you mean 'against'?)"),
+        ("metrics.token_f2.view.against=contexts", "metrics.token_f2.view is a view of a metric that was not chosen (did you mean 'token_f1'?)"),
+        ("metrics.token_f1.view={against: contexts, weights: importance}", "token_f1 reads the field 'importance', which neither the examples nor the outputs have"),
+    ):  # fmt: skip
+        called = cli("run", *of_good, wrong)
+        assert (called.code, expected in called.err) == (1, True), called.err
 
 
 def test_two_retrievers_are_compared(two: Path, cli: Callable[..., Called]) -> None:

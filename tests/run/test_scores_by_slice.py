@@ -52,6 +52,8 @@ def test_scores_by_slice(data: Path, cli: Cli) -> None:
     assert run.slices[1].scores["exact_match"].low == law["low"]
     logged = sliced(run)
     assert logged["slice/topic: law/exact_match"] == 50
+    assert logged["slice/topic: law/exact_match.low"] == law["low"]
+    assert logged["slice/topic: law/exact_match.high"] == law["high"]
     before = Path("out/scores.json").read_bytes()
     assert cli(*RUN, "stats.slices=[topic,source_length]").code == 0
     assert Path("out/scores.json").read_bytes() == before
@@ -61,3 +63,21 @@ def test_a_field_that_no_example_has(data: Path, cli: Cli) -> None:
     refused = cli(*RUN, "stats.slices=[topics]")
     assert refused.code == 1
     assert "have no field 'topics' (did you mean 'topic'?)" in refused.err
+
+
+def test_slices_of_two_examples_say_little_and_are_not_the_worst(tmp_path: Path, cli: Cli) -> None:
+    """Half of 24 are right; a pair, both wrong, is no finding."""
+    rows = [
+        {
+            "id": str(i),
+            "source": f"text {i}",
+            "references": [f"text {i}" if i % 2 and i < 24 else "other"],
+            "topic": "rare" if i >= 24 else "news" if i < 12 else "law",
+        }
+        for i in range(26)
+    ]
+    write_jsonl(tmp_path / "dev.jsonl", rows)
+    called = cli(*RUN, "stats.slices=[topic]")
+    assert called.code == 0, called.err
+    assert "note        rare: 2 examples: the interval says little" in called.out
+    assert "worst       exact_match 50.00 for topic = " in called.out

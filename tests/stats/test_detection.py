@@ -7,6 +7,9 @@ import pytest
 
 import harness
 from harness.stats.detection import needed, power_of, smallest_detectable
+from harness.stats.expansion import student_quantile
+from harness.stats.experiments import NOTHING_VARIES, Aim, Plan, planned
+from harness.stats.proportions import agresti_coull
 from harness.types import HarnessError
 from tests.stats.test_comparison import run
 
@@ -42,6 +45,49 @@ def test_clusters_are_the_units() -> None:
     (row,) = harness.power([run(base, "a", clusters=clusters), run(shifted, "b", clusters=clusters)], difference=0.02)
     assert (row.n, row.unit) == (20, "clusters by cluster")
     assert row.needed > 100  # type: ignore[operator]
+
+
+def test_a_pilot_in_which_nothing_varies() -> None:
+    """50 of 50 right: the smallest detectable difference was 0, the power 1.0, n 2."""
+    pilot = harness.evaluate(["yes"] * 50, ["yes"] * 50, ["exact_match"], resamples=0)
+    (row,) = harness.power([pilot], difference=5)
+    low, _ = agresti_coull(np.array(50.0), 50.0, student_quantile(0.025, 49))
+    expected = 100 * np.sqrt(2) * (1 - float(low)) / (2 * student_quantile(0.025, 49))
+    assert row.standard_error == pytest.approx(expected)
+    assert (row.needed, row.needed_low, row.needed_high) == (157, None, None)
+    assert row.power == pytest.approx(0.34, abs=0.01)
+    assert row.note is not None and row.note.endswith(NOTHING_VARIES)
+    unbounded = harness.evaluate(["yes"] * 50, ["yes"] * 50, ["bleu"], resamples=0)
+    (unknown,) = harness.power([unbounded], difference=5)
+    assert (unknown.standard_error, unknown.power, unknown.needed) == (None, None, None)
+
+
+def test_a_share_near_its_end_plans_by_its_interval() -> None:
+    """One of 50 wrong: another sample may have none or three."""
+    pilot = harness.evaluate(["yes"] * 49 + ["no"], ["yes"] * 50, ["exact_match"], resamples=0)
+    (row,) = harness.power([pilot], difference=5)
+    plain = 100 * np.sqrt(2 * 0.98 * 0.02 / 49)
+    assert plain < row.standard_error < 1.5 * plain  # type: ignore[operator]
+
+
+def test_no_fewer_examples_than_could_show_anything() -> None:
+    """Two examples were planned for a difference of a hundred standard deviations: their p is 0.5 at least."""
+    plan = planned(Plan(sd=1.0), Aim(difference=100.0))
+    assert (plan.n, plan.needed, plan.power) == (6, 6, pytest.approx(1.0))
+    few = planned(Plan(sd=1.0, n=4), Aim(difference=100.0))
+    assert (few.power, few.smallest_detectable, few.needed) == (0.0, None, 6)
+    assert few.note == (
+        "4 examples: no p below 0.12 is possible; 6 examples are the fewest that could show a difference at 0.05"
+    )
+    (row,) = harness.power([run([0.1, 0.5, 0.4, 0.2], "a"), run([5.0, 5.5, 5.3, 5.1], "b")], difference=5)
+    assert (row.power, row.needed, row.smallest_detectable, row.note) == (0.0, 6, None, few.note)
+
+
+def test_a_comparison_in_which_nothing_differs_says_so() -> None:
+    right = [harness.evaluate(["yes"] * 50, ["yes"] * 50, ["exact_match"], name=name) for name in "ab"]
+    (row,) = harness.power(right, difference=5)
+    assert row.note == "no example differs: the standard error is the largest that this leaves likely"
+    assert row.needed == 218
 
 
 def test_refusals() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from harness.stats.design import Design
 from harness.stats.effects import Grid, effects
@@ -50,6 +51,17 @@ def test_nothing_matters() -> None:
     assert estimated.importance == ()
     noisy = effects(alike, 0, Grid({"a": A, "b": B}), OPTIONS, "test")
     assert all(own.low < 0.1 for own in noisy.importance)
+
+
+@pytest.mark.parametrize("worth", [0.4, 7.0, 41.3, 1e6])
+def test_cells_with_the_same_score_differ_in_nothing(worth: float) -> None:
+    """Sums of squares of equal numbers are no exact zeros, and the last bits are no interaction."""
+    n = 67
+    values = np.random.default_rng(5).normal(worth, worth / 10, n)
+    alike = Sample(CannedMetric(), np.stack([values, np.ones(n)], axis=1), Design.of(n))
+    for grid in (Grid({"a": A, "b": B}), Grid({"a": A[:5], "b": B[:5]})):
+        estimated = effects([alike] * grid.cells, 0, grid, OPTIONS, "test")
+        assert (estimated.importance, estimated.interactions) == ((), ())
 
 
 def test_a_grid_with_a_hole_has_the_means_of_the_whole() -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from benchmarks.coverage.cells import Share
 from benchmarks.coverage.repeats import World, made, shares
+from benchmarks.coverage.shares import repeated
 from harness.inputs.choices import OVER_SEEDS
 from harness.metrics.bleu import Bleu
 from harness.stats import intervals
@@ -19,7 +21,7 @@ from harness.stats.planning import needed_seeds, needed_units, seeds_detectable,
 from harness.stats.resampling import Sample, replicates
 from harness.stats.seeds import Spread, seeded
 from harness.testing import CannedMetric
-from harness.types import Batch, HarnessError, RunResult, Signature, Statistics
+from harness.types import Batch, HarnessError, RunResult, Score, Signature, Statistics
 
 FEW = ComparisonOptions(resamples=200)
 
@@ -235,3 +237,85 @@ def test_several_scores_share_the_correction() -> None:
     assert twice[0].p_adjusted == pytest.approx(twice[0].p_value, abs=0.02)  # type: ignore[arg-type]
     other = compare([[(run("a", a, a), run("b", b, c))]], options)
     assert other[0].p_adjusted > 1.3 * other[0].p_value  # type: ignore[operator]
+
+
+# ---------------------------------------------------------------- right or wrong
+
+
+def share_of(run: RunResult) -> Score:
+    return intervals.scores([run.statistics["share"]], Design.of_run(run), Options(resamples=200))["share"]
+
+
+def test_a_share_over_seeds_stays_on_its_scale_and_has_a_width() -> None:
+    """All right in every seed was [1, 1], and 3 wrong of 150 went up to 1.07."""
+    right = np.ones((50, 3))
+    every = share_of(made("a", right, True, Share()))
+    alone = share_of(made("a", right[:, :1], False, Share()))
+    assert (every.low, every.high) == pytest.approx((alone.low, 1.0))
+    assert (every.method, every.note) == (OVER_SEEDS, None)
+    right[:3, 2] = 0
+    almost = share_of(made("a", right, True, Share()))
+    assert almost.low is not None and 0.85 < almost.low < 0.9
+    assert almost.high == 1.0
+
+
+def test_a_headline_score_over_seeds_stays_on_its_scale() -> None:
+    values = np.array([[1.0, 0.9, 0.8]] * 5 + [[1.0, 1.0, 0.9]] * 5)
+    score = share_of(made("a", values, True, Share()))
+    assert score.high == 1.0
+    assert score.low is not None and 0 < score.low < 0.9
+
+
+def test_nothing_varies_between_seeds() -> None:
+    """Two systems that are right throughout had a difference of [0, 0]; and one that is wrong throughout p = 0."""
+    right, wrong = np.ones((50, 3)), np.zeros((50, 3))
+    a, b, c = (made(name, values, True, Share()) for name, values in (("a", right), ("b", right), ("c", wrong)))
+    (same,) = compare([[(a, b)]], FEW)
+    assert (same.question, same.seeds, same.p_value) == ("seeds", (3, 3), 1.0)
+    assert (same.low, same.high) == pytest.approx((-0.0747, 0.0747), abs=1e-4)
+    assert same.smallest_detectable == pytest.approx(0.104, abs=1e-3)
+    (worse,) = compare([[(a, c)]], FEW)
+    assert worse.p_value is not None and 0 < worse.p_value < 0.05
+    assert (worse.verdict, worse.low) == ("worse", -1.0)
+    assert worse.high is not None and -0.9 < worse.high < -0.8
+
+
+def test_no_p_of_seeds_is_smaller_than_the_units_permit() -> None:
+    """Four examples, each better by about as much in every seed: p was 0.0007."""
+    rng = np.random.default_rng(0)
+    before, after = (level + rng.normal(0, 0.01, (4, 3)) for level in (0.0, 5.0))
+    (row,) = compare([[(made("a", before, True), made("b", after, True))]], FEW)
+    assert row.p_value == pytest.approx(0.125)
+    assert row.verdict == "too few to tell"
+
+
+def test_degrees_of_freedom_are_no_fewer_than_those_of_the_worst_known_part() -> None:
+    """What examples and seeds have in common is taken off, and little may be left: 0.03 degrees made an interval of
+    1e30."""
+    spread = Spread(examples=4.0, interactions=(2.1, 2.0), between=(0.05, 0.1), seeds=(3, 3), units=20)
+    assert spread.main == 0
+    assert spread.degrees == 2
+    assert spread.reach(0.95) == pytest.approx(scipy.stats.t.ppf(0.975, 2) * np.sqrt(0.15))
+
+
+def test_a_difference_of_shares_of_several_outputs_has_a_score_interval() -> None:
+    """Three of 150 answers are wrong in one system and none in the other: resampled, no more was possible than 0."""
+    before, after = np.ones((50, 3)), np.ones((50, 3))
+    after[:3, 0] = 0
+    (row,) = compare([[(made("a", before, False, Share()), made("b", after, False, Share()))]], FEW)
+    assert (row.method, row.difference) == ("tango", pytest.approx(-0.02))
+    assert row.low is not None and -0.07 < row.low < -0.05
+    assert row.high is not None and 0.001 < row.high < 0.01
+    (apart,) = compare([[(made("a", before[:, :1], False, Share()), made("b", after, False, Share()))]], FEW)
+    assert apart.low is not None and apart.low < row.low  # as much as one output of each says, not three
+
+
+@pytest.mark.parametrize("seeds", [False, True])
+def test_shares_of_several_outputs_hold(seeds: bool) -> None:
+    """As t over seeds they held 62 times in 100."""
+    inside = differences = 0.0
+    for seed in range(100):
+        tally = repeated((0.98, 0.9), 20, seeds, np.random.default_rng([seed, 3]), seed)
+        inside, differences = inside + tally["score"], differences + tally["difference"]
+    assert inside >= 100 * (0.93 - 2 * 0.026)
+    assert differences >= 100 * (0.93 - 2 * 0.026)

@@ -57,6 +57,13 @@ def test_the_slices_of_fields_lengths_and_expressions() -> None:
     )
 
 
+def test_spaces_between_clauses_are_not_between_words() -> None:
+    """As subtitles in Chinese have them: 16 characters a space."""
+    texts = ["我们今天要讲的是一个很长的故事 它从很久以前的一个小村子开始", "那里的人们每天都要走很远的路去取水"] * 10
+    run = harness.evaluate(texts, [[text] for text in texts], ["exact_match"], sources=texts, resamples=0)
+    assert divided(run, "source_length").labels == ("17", "30")
+
+
 @pytest.mark.parametrize(
     ("by", "message"),
     [
@@ -112,7 +119,7 @@ def test_whether_a_difference_varies_is_told_at_its_level() -> None:
             gain = 0.5 + (shift if i == 3 else 0.0)
             pair = (run(base, "a"), run(base + gain + rng.normal(0, 1, 30), "b"))
             groups.append(_group([tuple(_on(part, str(i)) for part in pair)], options, lambda n: None))
-        return interactions(groups)[0].p_value <= 0.05
+        return interactions(groups, 1)[0].p_value <= 0.05
 
     alarms = np.mean([is_noticed(0.0) for _ in range(150)])
     assert 0.01 < alarms < 0.11

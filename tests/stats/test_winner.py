@@ -62,6 +62,22 @@ def test_it_stays_inside_the_scale_and_ties_are_named() -> None:
     assert second.contenders == 1
 
 
+def test_what_is_told_apart_agrees_with_the_tests() -> None:
+    """Runs that paired tests tell from the best are no rivals; which could have won is asked with more care."""
+    rng = np.random.default_rng(6)
+    rivals, contenders = 0, 0
+    for _ in range(4):
+        shared = rng.normal(0.5, 0.2, 80)
+        gains = (0.0, 0.004, 0.05, 0.06, 0.07, 0.3)
+        runs = [run(shared - gain + rng.normal(0, 0.1, 80), str(i)) for i, gain in enumerate(gains)]
+        (winner,) = harness.best(runs, resamples=1000)
+        rows = harness.compare(runs, baseline=runs[winner.place], resamples=1000)
+        unclear = {row.system for row in rows if row.verdict == "not distinguishable"}
+        assert unclear <= set(winner.rivals) and "5" not in winner.rivals
+        rivals, contenders = rivals + len(winner.rivals), contenders + winner.contenders - 1
+    assert contenders > rivals > 0
+
+
 def test_lower_is_better_moves_the_upper_bound() -> None:
     rng = np.random.default_rng(3)
     runs = [run(rng.random(60), str(i), Lower()) for i in range(8)]

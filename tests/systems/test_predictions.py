@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.datasets.file import FileDataset
 from harness.inputs import files, parts
 from harness.inputs.kept import Kept
 from harness.systems import predictions
@@ -236,6 +237,10 @@ def test_columns_of_other_names(tmp_path: Path, caplog: pytest.LogCaptureFixture
             "p.jsonl line 1: 'contexts', number 2, has neither a text nor an id",
         ),
         (
+            [{"id": "1", "output": "x", "contexts": ["a", None]}], {},
+            "p.jsonl line 1: 'contexts', number 2, is null; expected a text",
+        ),
+        (
             [{"id": "1", "output": "x", "contexts": ["a"], "context_ids": ["d1", "d2"]}], {},
             "p.jsonl line 1: 'context_ids' has 2 ids; expected 1, one for each of 'contexts'",
         ),
@@ -257,3 +262,17 @@ def test_contexts_row_by_row(tmp_path: Path) -> None:
     outputs = list(system.generate(Examples.of(examples_for(["1", "2", "3"]))))
     assert [output.contexts for output in outputs] == [(Context(None, "d1"),), (Context("a"),), None]
     assert outputs[1].error == "the output is null"
+
+
+def test_what_pandas_writes_for_nothing(tmp_path: Path) -> None:
+    """NaN in place of a text, or of a list, is null."""
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": "1", "output": "x", "contexts": NaN}\n{"id": "2", "output": NaN, "contexts": ["a"]}\n'
+    )
+    system = Predictions(str(tmp_path / "p.jsonl"))
+    system.align(["1", "2"])
+    outputs = list(system.generate(Examples.of(examples_for(["1", "2"]))))
+    assert [(output.text, output.contexts) for output in outputs] == [("x", None), (None, (Context("a"),))]
+    (tmp_path / "d.jsonl").write_text('{"id": "1", "source": NaN, "references": ["x", NaN], "contexts": NaN}\n')
+    example = next(iter(FileDataset(str(tmp_path / "d.jsonl")).examples()))
+    assert (example.source, example.references, example.contexts) == (None, ("x",), None)

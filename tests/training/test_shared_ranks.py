@@ -7,20 +7,20 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.inputs.pretrained import Pretrained
 from harness.training import evaluate_checkpoint
 from harness.training import shared_ranks as ranks
 from harness.types import HarnessError, Output
 from tests.systems import tiny
 from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 from tests.training import two_ranks
-from tests.training.test_checkpoint_scores import loaded
 
 SCRIPT = Path(two_ranks.__file__)
 HERE = threading.local()
@@ -101,37 +101,55 @@ def called(folder: Path, out: Path, mode: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=500)
 
 
-@pytest.mark.slow
-def test_two_ranks_give_the_bytes_of_one(tmp_path: Path) -> None:
-    """A real Trainer under torchrun, gloo on the processor: the same scores on both ranks, and those that one process
-    gives the checkpoints that were saved."""
-    out = tmp_path / "out"
-    ended = called(tiny.make("seq2seq", tmp_path / "tiny"), out, "plain")
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    seen = (out / "rank-0.json").read_bytes()
-    assert (out / "rank-1.json").read_bytes() == seen
-    assert [json.loads((out / f"share-{rank}.json").read_text()) for rank in (0, 1)] == [40, 40]  # of 2 times 40
-    alone, rows = {}, b""
-    for step in (2, 4):
+def alone(folder: Path, steps: Sequence[int], rows: Sequence[dict[str, Any]]) -> tuple[bytes, bytes]:
+    """(scores, statistics) that one process gives the checkpoints which two ranks saved."""
+    from transformers import AutoTokenizer
+
+    scores, statistics = {}, b""
+    for step in steps:
+        saved = str(folder / "training" / f"checkpoint-{step}")
+        pretrained = Pretrained(saved, "model")
+        model = pretrained.load(pretrained.generator)[2]
         result = evaluate_checkpoint(
-            *loaded(out / "training" / f"checkpoint-{step}"),
-            two_ranks.ROWS,
-            two_ranks.METRICS,
-            step,
-            **two_ranks.OPTIONS,
+            model, AutoTokenizer.from_pretrained(saved), rows, two_ranks.METRICS, step, **two_ranks.OPTIONS
         )
-        alone[step] = {name: asdict(score) for name, score in result.scores.items()}
-        rows += result.statistics["chrf"].rows.tobytes()
-    assert json.dumps({"scores": alone}, sort_keys=True).encode() == seen
-    assert (out / "statistics").read_bytes() == rows
+        scores[step] = {name: asdict(score) for name, score in result.scores.items()}
+        statistics += result.statistics["chrf"].rows.tobytes()
+    return json.dumps({"scores": scores}, sort_keys=True).encode(), statistics
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "message"),
-    [("broken", "rank 1 failed, and rank 0 with it: no room on rank 1"), ("fsdp", "weights are sharded over ranks")],
+    ("mode", "kind", "shares"),
+    [("plain", "seq2seq", [40, 40]), ("few", "seq2seq", [2, 0]), ("fsdp", "causal", [40 + 20, 40 + 20])],
 )
-def test_no_rank_is_left_waiting(tmp_path: Path, mode: str, message: str) -> None:
-    ended = called(tiny.make("seq2seq", tmp_path / "tiny"), tmp_path / "out", mode)
+def test_two_ranks_give_the_bytes_of_one(tmp_path: Path, mode: str, kind: str, shares: list[int]) -> None:
+    """A real Trainer under torchrun, gloo on the processor: the same scores on both ranks, and those that one process
+    gives the checkpoints that were saved. `shares`: outputs that each rank made, in two evaluations or three."""
+    out = tmp_path / "out"
+    ended = called(tiny.make(kind, tmp_path / "tiny"), out, mode)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    seen = (out / "rank-0.json").read_bytes()
+    assert (out / "rank-1.json").read_bytes() == seen
+    assert [json.loads((out / f"share-{rank}.json").read_text()) for rank in (0, 1)] == shares
+    scores, statistics = alone(out, (2, 4), two_ranks.ROWS[:1] if mode == "few" else two_ranks.ROWS)
+    assert scores == seen
+    assert (out / "statistics").read_bytes() == statistics
+
+
+@pytest.mark.slow
+def test_training_with_sharded_weights_is_left_alone(tmp_path: Path) -> None:
+    """To gather weights for an evaluation changes nothing of what is learnt after it."""
+    folder, weights = tiny.make("causal", tmp_path / "tiny"), []
+    for mode in ("fsdp", "unseen"):
+        ended = called(folder, tmp_path / mode, mode)
+        assert ended.returncode == 0, ended.stderr[-3000:]
+        weights.append((tmp_path / mode / "training" / "checkpoint-4" / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.slow
+def test_no_rank_is_left_waiting(tmp_path: Path) -> None:
+    ended = called(tiny.make("seq2seq", tmp_path / "tiny"), tmp_path / "out", "broken")
     assert ended.returncode != 0
-    assert message in ended.stderr
+    assert "rank 1 failed, and rank 0 with it: no room on rank 1" in ended.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -142,7 +141,7 @@ def test_what_is_refused_before_training(folder: Path, tmp_path: Path) -> None:
         trainer(folder, tmp_path, callback, metric_for_best_model="ter", load_best_model_at_end=True).train()
     with pytest.raises(HarnessError, match="stop_when with resamples=0"):
         training.HarnessCallback(ROWS, stop_when="no further gain of 1 chrf can be told", resamples=0)
-    model = loaded(folder)[0]
-    next(model.parameters()).ds_id = 0  # what ZeRO-3 leaves on a weight
-    with pytest.raises(HarnessError, match=r"sharded over ranks \(DeepSpeed ZeRO-3\), and a rank cannot generate"):
-        callback.on_train_begin(SimpleNamespace(), SimpleNamespace(global_step=0), None, model=model)
+    callback = training.HarnessCallback(ROWS, ["chrf"], stop_when="no further gain of 1 blue can be told", **FAST)
+    with pytest.raises(HarnessError, match="stop_when: no score 'blue'; expected one of chrf"):
+        trainer(folder, tmp_path, callback).train()
+    assert callback.results == {}

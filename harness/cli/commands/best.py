@@ -18,7 +18,9 @@ def add(commands: Any) -> None:
         "be worth. With --on and --report: chosen on one data set, reported on another.",
     )
     best.add_argument("runs", nargs="*", metavar="RUN", help="all the runs that the best was chosen from")
-    best.add_argument("--on", nargs="+", metavar="RUN", help="choose the best of these runs, on dev data ...")
+    best.add_argument(
+        "--on", nargs="+", metavar="RUN", help="choose the best of these runs (or of a folder of runs), on dev data ..."
+    )
     best.add_argument(
         "--report",
         nargs="+",
@@ -64,6 +66,9 @@ def call(options: Any) -> None:
         options.parser.error("--on and --report belong together: choose on some runs, report others")
     if options.on and (options.runs or options.split):
         options.parser.error(f"--on with {'--split' if options.split else options.runs[0]}; expected one way to choose")
+    if options.on and (options.margin or options.further is not None):
+        given = "--margin" if options.margin else "--further"
+        options.parser.error(f"{given} with --on; expected it with the runs of a learning curve alone")
     if options.on and options.alias:
         options.parser.error("--alias with --on; expected it with the runs that the best is chosen from")
     if not options.on and not options.runs:
@@ -108,10 +113,10 @@ def _reported(options: Any, asked: Any) -> None:
 
     from harness.analysis.chosen import report_chosen
     from harness.analysis.groups import by_parameter
-    from harness.analysis.loading import loaded_runs
+    from harness.analysis.loading import loaded_runs, runs_in
 
     on, report = (
-        by_parameter(loaded_runs(runs, None, trust_of(options))[0], options.group_by)
+        by_parameter(loaded_runs(runs_in(runs), None, trust_of(options))[0], options.group_by)
         for runs in (options.on, options.report)
     )
     rows = _wanted(report_chosen(on, report, asked, progress(options)), options.score)

@@ -14,7 +14,7 @@ SCRIPTS = {
   head="${word%"${word##*[=:]}"}"  # bash takes what stands behind = or : for a word of its own
   COMPREPLY=($(harness completion bash --line "$line" 2>/dev/null))
   COMPREPLY=("${COMPREPLY[@]#"$head"}")
-  if [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" != *[=.] ]]; then COMPREPLY=("${COMPREPLY[0]} "); fi
+  if [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" != *[=.] && "$word" != *'['* ]]; then COMPREPLY=("${COMPREPLY[0]} "); fi
 }
 complete -o nospace -o bashdefault -o default -F _harness harness
 """,

@@ -28,10 +28,12 @@ from harness.cli.hydra import (
     loading_once,
     project_words,
     recorded,
+    view_words,
 )
 from harness.cli.hydra.composing import check, contents, jobs
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.hydra.multirun import Sweep
+from harness.cli.hydra.optimising import directed
 from harness.cli.hydra.versions import main_options, put
 from harness.cli.starting import started
 from harness.inputs.project import current
@@ -70,7 +72,7 @@ def _ready(arguments: list[str]) -> list[str]:
         ready = project_words.applied(ready)
     project_words.find_code(current(), project_words.typed_folder(ready))
     hidden.check(ready)
-    return ready
+    return view_words.added(ready)
 
 
 SHOWING = ("--cfg", "-c", "--info", "-i")
@@ -120,7 +122,7 @@ def _task(composed: DictConfig) -> Any:
     marks.end(replace(ended, seconds=round(time.monotonic() - since, 3)))
     if Sweep.current is not None:  # it runs in the process that was called
         Sweep.current.show()
-        if ended.error is None and not composed.json and _trained(finished):
+        if ended.error is None and not composed.json and len(finished) > 1 and _trained(finished):
             from harness.report.terminal.learning_curve import print_curve
 
             print_curve(finished, _curves(finished, composed))
@@ -147,6 +149,7 @@ def _alone(composed: DictConfig) -> None:
         if composed.dry_run:
             ending.print_estimates(_estimates(composed, many=False), {}, composed.json)
             return
+        directed(composed)
         _run(composed, False, show)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":

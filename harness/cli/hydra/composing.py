@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness import masking
-from harness.cli.hydra import calling, varied
+from harness.cli.hydra import calling, varied, view_words
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.watching import Watch
@@ -49,8 +49,12 @@ def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
             raise HarnessError(f"watch=true with one system, {systems.name}; expected system=checkpoints or adapters")
         yield whole
         return
+    specs: Iterable[dict[str, Any]] = systems.cells() if watch is None else watch.cells(systems)
+    member = (composed.sweep or {}).get("member")
+    if member is not None:
+        specs = [spec for spec in specs if member_of(spec) == member]
     try:
-        yield from _cells(composed, whole, systems, systems.cells() if watch is None else watch.cells(systems))
+        yield from _cells(composed, whole, systems, specs)
     finally:
         systems.close()
 
@@ -75,6 +79,18 @@ def _own(spec: Mapping[str, Any]) -> dict[str, Any]:
     """What tells one of several systems from the others: a checkpoint's step, a file, a column."""
     name = next(name for name in ("step", "path", "field") if spec.get(name) is not None)
     return {name: spec[name]}
+
+
+def member_of(spec: Mapping[str, Any]) -> str:
+    """One of several systems, as a race names it."""
+    return str(next(iter(_own(spec).values())))
+
+
+def members(composed: DictConfig) -> list[str]:
+    """The systems that the system of a config stands for, by what tells them apart; none where it is one."""
+    system = _build(contents(composed)[0]["system"], "system")
+    systems: Any = getattr(system, "several", None) or system
+    return [member_of(spec) for spec in systems.cells()] if isinstance(systems, Systems) else []
 
 
 def _suffix(spec: Mapping[str, Any]) -> str:
@@ -119,7 +135,7 @@ def check(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
 
 def job(composed: DictConfig, many: bool = False) -> Job:
     """The job that a composed config describes; its parts are built in the order in which data flows."""
-    from harness.run.job import Job, Round
+    from harness.run.job import Job
 
     resolved, sources = check(composed)
     own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
@@ -146,7 +162,7 @@ def job(composed: DictConfig, many: bool = False) -> Job:
         call=calling.recorded(),
         overrides=_typed(),
         stop=_stop(resolved["stop"], resolved["metrics"]),
-        race=None if race is None else Round(**race),
+        race=_round(race),
         **{key: resolved[key] for key in PASSED},
     )
 
@@ -181,6 +197,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "metrics has a _target_ but no name above it; expected a top key in the metric's YAML, for instance "
             "`my_score:`, with `_target_:` and the options indented below it"
         )
+    view_words.check(resolved["metrics"])
     postprocess = _build(resolved["postprocess"], "postprocess")
     metrics = {name: _metric(spec, name) for name, spec in resolved["metrics"].items()}
     stats = Options(**resolved["stats"])
@@ -209,6 +226,17 @@ def _check_keys(composed: DictConfig) -> None:
             raise HarnessError(f"{name} is not in the config{nearest(name, known)}")
     limit_of(composed.max_failed, 1)
     check_choice("cache", composed.cache, CACHE)
+
+
+def _round(spec: Any) -> Any:
+    """How far a cell of a race goes; None where it is in none."""
+    from harness.run.job import Round
+
+    if spec is None:
+        return None
+    if not isinstance(spec, Mapping):
+        raise HarnessError(f"race={spec}; expected null, or what hydra/sweeper=race sets")
+    return Round(**plugins.checked(Round, {str(name): value for name, value in spec.items()}, "race"))
 
 
 def _stop(options: Mapping[str, Any], metrics: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from harness.analysis.catalog import json_of, newest_comparable, side_by_side
-from harness.analysis.cell_names import dropped
+from harness.analysis.cell_names import cell_of, dropped
 from harness.cli.output import print_json
 from harness.types import Curve, RunRecord
 
@@ -54,7 +54,18 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
         other = newest_comparable(runs[0].path)
         comparable = [other, runs[0].path] if other else []
     pages = any(run.mlflow and not run.mlflow.get("uri", "").startswith("http") for run in runs)
-    print_next([run.path for run in together], comparable, pages)
+    print_next([run.path for run in together], comparable, pages, _sweep(runs))
+
+
+def _sweep(runs: Sequence[RunRecord]) -> str | None:
+    """What `harness sweep` calls the sweep that these runs are cells of; None where they are none."""
+    from harness.inputs.project import runs_folder
+
+    groups = {run.manifest["group"] for run in runs if cell_of(run) is not None}
+    if len(runs) < 2 or len(groups) != 1:
+        return None
+    folder = runs[0].path.parent
+    return str(groups.pop() if runs_folder() in folder.parents else folder)
 
 
 def _print_race(runs: Sequence[RunRecord]) -> None:

@@ -32,6 +32,8 @@ def run(*words: str) -> RunResult | RunResults:
     Run folders and MLflow are as after the command: the same words find their run again. What goes wrong is raised as
     a `HarnessError`; of several cells the others are run first. Progress and warnings go to standard error.
     """
+    if odd := next((word for word in words if not isinstance(word, str)), None):
+        raise HarnessError(f"harness.run: {odd!r} is no word; expected strings, of a list harness.run(*words)")
     if shown := [word for word in words if word in SHOWING]:
         raise HarnessError(f"{shown[0]} runs nothing; expected words of a run (`harness run {shown[0]}` shows it)")
     heard = _Heard(sys.stderr)

@@ -14,10 +14,13 @@ from omegaconf import DictConfig
 from harness.cli.hydra import calling, ending, varied
 from harness.cli.hydra.marks import Ended, Marks
 from harness.cli.output import complain, tell
+from harness.report.terminal.wording import listed
 from harness.store.records import record
 from harness.store.sweep_cells import label
 from harness.types import RunRecord
 
+MEMBER = "sweep.member"
+"""Of a race: which of the systems that its system stands for a cell is."""
 SHORT = 200
 """Letters of a reason that was told in full when the cell failed."""
 
@@ -40,12 +43,29 @@ class Gathering:
     def plan(self, cells: Mapping[int, Sequence[str]]) -> None:
         """These are to be run."""
         if not self.cells:
+            if self.total is None:
+                self._tell_same(cells)
             self._open.enter_context(self.marks.kept())
         self.cells.update(cells)
 
+    def _tell_same(self, cells: Mapping[int, Sequence[str]]) -> None:
+        """Of cells with the same values, which are one run."""
+        numbers: dict[tuple[str, ...], list[int]] = {}
+        for number, words in cells.items():
+            own = tuple(word for word in words if not word.startswith("++sweep.number="))
+            numbers.setdefault(own, []).append(number)
+        for words, same in numbers.items():
+            if len(same) > 1:
+                name = label(varied.chosen(words, self.varied))
+                complain(f"the cells {listed(list(map(str, same)))} have the same key, and are one run: {name}")
+
     def label(self, number: int) -> str:
         """What a cell is called: what varies."""
-        return label(varied.chosen(self.cells.get(number, ()), self.varied))
+        return label(varied.chosen(self.cells.get(number, ()), [*self.varied, MEMBER]))
+
+    def _called(self, number: int) -> str:
+        name = self.label(number)
+        return f"{number} ({name})" if name else str(number)
 
     def show(self) -> None:
         """Tells of the cells that ended since the last time."""
@@ -56,7 +76,7 @@ class Gathering:
                 self.ended[number] = cell
                 place = f"{len(self.ended)}/{self.total or len(self.cells)}"
                 if cell.error is not None:
-                    complain(f"cell {number} ({self.label(number)}) failed: {cell.error}")
+                    complain(f"cell {self._called(number)} failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:
                     runs = [record(Path(folder)) for folder in cell.folders]
                     print_ended(place, self.label(number), runs, cell.seconds)
@@ -91,7 +111,7 @@ class Gathering:
             ending.log_outcome(self.config, runs)
         if failed:
             named = "\n".join(
-                f"  {number} {self.label(number)}: {shorten(error, SHORT, placeholder=' …')}"
+                f"  {f'{number} {self.label(number)}'.rstrip()}: {shorten(error, SHORT, placeholder=' …')}"
                 for number, error in failed.items()
             )
             complain(

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from harness import masking
 from harness.cli import output
-from harness.cli.hydra import calling, ending, explaining, received
+from harness.cli.hydra import calling, ending, explaining, received, view_words
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.composing import SCORING, scoring_parts, typed_keys
 from harness.cli.hydra.interpolations import origins
@@ -41,7 +41,7 @@ def score(run: str, overrides: list[str], options: Options) -> None:
     """`harness score RUN OVERRIDES…`"""
     calling.begin(["score", run, *overrides])
     with initialize_config_dir(str(core.conf_dir()), **BASE):
-        explaining.report(lambda: _score(run, overrides, options), overrides)
+        explaining.report(lambda: _score(run, view_words.added(overrides), options), overrides)
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,19 @@ called again goes on where it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
 
 from harness.analysis.races import race_of, stands
+from harness.cli.hydra.composing import members
+from harness.cli.hydra.received import literal
 from harness.cli.output import tell
 from harness.inputs.project import runs_folder
 from harness.report.numbers import number
@@ -25,22 +29,44 @@ from harness.stats.racing import SHARES, Race, Standing
 from harness.store.records import records
 from harness.types import HarnessError, RunRecord, nearest
 
+SEVERAL = ("system", "system.path", "experiment")
+"""What decides whether a system stands for several."""
+
 
 def raced(sweeper: Any, arguments: Sequence[str]) -> None:
     """Runs the rounds."""
     config, error = sweeper.config, sweeper.options["error"]
     words = [*(f"{name}={value}" for name, value in (sweeper.options["params"] or {}).items()), *arguments]
     overrides = OverridesParser.create(config_loader=sweeper.hydra_context.config_loader).parse_overrides(words)
-    (cells,) = BasicSweeper.split_arguments(overrides, None)
+    (combined,) = BasicSweeper.split_arguments(overrides, None)
     if not 0 < error < 1:
         raise HarnessError(f"hydra.sweeper.error={error}; expected how often the best may be dropped, as 0.05")
+    sweeper.validate_batch_is_legal(combined)
+    if config.dry_run:
+        sweeper.launcher.launch(combined, initial_job_idx=0)
+        return
+    cells = list(_each(sweeper, combined))
     if len(cells) < 2:
         raise HarnessError("hydra/sweeper=race of one cell; expected a parameter with several values")
-    sweeper.validate_batch_is_legal(cells)
-    if config.dry_run:
-        sweeper.launcher.launch(cells, initial_job_idx=0)
-        return
     _Rounds(sweeper, cells, _score(config)).run()
+
+
+def _each(sweeper: Any, combined: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """The cells of all combinations: of each one, or one for each checkpoint, adapter or file that its system stands
+    for."""
+    known: dict[tuple[str, ...], list[str]] = {}
+    for words in combined:
+        deciding = tuple(word for word in words if word.partition("=")[0] in SEVERAL)
+        if deciding not in known:
+            known[deciding] = []
+            with nullcontext() if len(combined) == 1 else suppress(HarnessError):  # which that cell says
+                composed = sweeper.hydra_context.config_loader.load_sweep_config(sweeper.config, list(words))
+                known[deciding] = members(composed)
+        if not known[deciding]:
+            yield list(words)
+        base = [] if any(word.startswith("sweep=") for word in words) else ["sweep={space:{}}"]
+        for member in known[deciding]:
+            yield [*words, *base, f"++sweep.member={QuotedString(literal(member), Quote.single).with_quotes()}"]
 
 
 def _score(config: Any) -> str:
@@ -96,14 +122,8 @@ class _Rounds:
     def _answered(self, share: float, place: int) -> dict[int, RunRecord]:
         """The runs of the cells that are left, by number, once they have answered this share; one that failed has
         none."""
-        batch = [
-            [
-                *self.cells[cell],
-                f"++sweep.number={cell}",
-                f"race={{share:{share!r},score:{self.score},error:{self.error!r}}}",
-            ]
-            for cell in self.left
-        ]
+        about = f"race={{share:{share!r},score:{self.score},error:{self.error!r},left:{self.left}}}"
+        batch = [[*self.cells[cell], f"++sweep.number={cell}", about] for cell in self.left]
         first = self.launched
         self.launched += len(batch)
         self.sweeper.launcher.launch(batch, initial_job_idx=first)
@@ -115,8 +135,8 @@ class _Rounds:
             if own and raced and run.manifest["group"] == self.config.group and raced["share"] >= share:
                 if own["number"] in runs:
                     raise HarnessError(
-                        f"cell {own['number']} of the race is several runs ({runs[own['number']].name}, {run.name}); "
-                        "expected one each: system.model=a,b instead of system=checkpoints"
+                        f"cell {own['number']} of the race is several runs ({runs[own['number']].path}, {run.path}); "
+                        "expected one each: another output_dir, or another group"
                     )
                 runs[own["number"]] = run
         return {cell: runs[cell] for cell in self.left if cell in runs}

@@ -258,16 +258,21 @@ class _Lock:
     """For Optuna's journal: a lock that ends with the process that holds it; Optuna's own outlives one."""
 
     def __init__(self, path: str) -> None:
-        from filelock import FileLock
-
-        self._lock = FileLock(path, thread_local=False, fallback_to_soft=False, preserve_lock_file=True)
+        self._path = path
+        self._lock: Any = None
+        """While it is held: one that outlived the study would complain when Python ends."""
 
     def acquire(self) -> bool:
-        self._lock.acquire()
+        from filelock import FileLock
+
+        lock = FileLock(self._path, thread_local=False, fallback_to_soft=False, preserve_lock_file=True)
+        lock.acquire()
+        self._lock = lock
         return True
 
     def release(self) -> None:
-        self._lock.release()
+        lock, self._lock = self._lock, None  # before another thread has it
+        lock.release()
 
 
 def _difference(known: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str:

@@ -41,12 +41,11 @@ class Watch:
         while True:
             over, half = systems.finished(), systems.unfinished()  # before the look, so that it misses none
             new = [spec for spec in systems.cells() if spec["step"] not in seen]
-            for spec in new:
-                seen.add(spec["step"])
-                yield spec
+            if new:  # one at a time: meanwhile more may come, and a trainer that keeps a few only may remove others
+                seen.add(new[0]["step"])
+                yield new[0]
                 newest = time.monotonic()
-            if new:
-                continue  # more may have come meanwhile
+                continue
             if over:
                 complain("the trainer's last step is evaluated: training is over")
                 return

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from harness.report.numbers import bounds, number
+from harness.report.score_titles import titled_rows
 from harness.report.terminal.sweep_table import UNITS, ranked, sentences
 
 
 def section(part: Any) -> dict[str, Any]:
     """One sweep on one data set."""
+    (part,) = titled_rows([part])
     rows = []
     for name, own in ranked(part):
         for i, mean in enumerate(mean for mean in part.effects.means if mean.parameter == name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.report.score_titles import titled_rows
 from harness.report.tables.markdown import escaped
 from harness.report.terminal import sweep_table
 from harness.report.terminal.layout import Columns
@@ -11,6 +12,7 @@ from harness.report.terminal.layout import Columns
 
 def section(part: Any) -> str:
     """Of one data set by one score."""
+    (part,) = titled_rows([part])
     lines = [escaped(line) for line in sweep_table.sentences(part)]
     lines += [] if part.saved is None else [escaped(sweep_table.saved(part.saved))]
     tables = [sweep_table.parameters(part)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from rich.text import Text
 from harness.inputs.choices import CORRECTIONS
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
+from harness.report.score_titles import apart, titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
@@ -45,6 +47,9 @@ class Settings(Protocol):
 def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Settings) -> None:
     """A table and a sentence for each pair of systems, then rankings and averages over data sets."""
     out = console()
+    titles = apart({row.score: row.title for row in rows})
+    rows = Comparisons(titled_rows(rows), titled_rows(rows.macro), titled_rows(rows.interactions))
+    rankings = [replace(ranking, score=titles[ranking.score]) for ranking in rankings]
     pairs = {(row.dataset, row.baseline, row.system) for row in rows}
     for dataset, group in groupby(rows, key=lambda r: r.dataset):
         on_it = list(group)
@@ -73,8 +78,8 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
             f"No t-test and no Wilcoxon's for {listed(list(unchecked))}: they are for means over independent examples."
         )
         out.print(hint, style="dim")
-    apart = ", averages over data sets by themselves" if rows.macro and options.correction != "none" else ""
-    note = f"Intervals are unadjusted; p adj.: {adjusted(options.correction)}{apart}; verdicts follow it."
+    averages = ", averages over data sets by themselves" if rows.macro and options.correction != "none" else ""
+    note = f"Intervals are unadjusted; p adj.: {adjusted(options.correction)}{averages}; verdicts follow it."
     out.print(note, style="dim")
     if options.margins:
         by = "not adjusted" if options.correction == "none" else "adjusted over the rows that have a margin"
@@ -196,7 +201,7 @@ def _test(rows: Sequence[Comparison], options: Settings) -> str:
 
 
 def _p(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.4f}"
+    return "n/a" if value is None else "<0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
 def _shares(row: Comparison) -> str:
@@ -207,7 +212,7 @@ def _shares(row: Comparison) -> str:
 def print_best(rows: Sequence[Any]) -> None:
     """The best of several runs, as it stands and corrected for the choice."""
     out = console()
-    for dataset, group in groupby(rows, key=lambda r: r.dataset):
+    for dataset, group in groupby(titled_rows(rows), key=lambda r: r.dataset):
         winners = list(group)
         first = winners[0]
         halves = "" if first.held_out is None else f" to choose on, {first.held_out:,} held out"
@@ -251,5 +256,5 @@ def print_best(rows: Sequence[Any]) -> None:
 
 def _contenders(rows: Sequence[Any]) -> str:
     """How many runs could as well be the best."""
-    parts = [f"{row.score} {row.contenders - 1}" for row in rows if row.contenders > 1]
+    parts = [f"{row.contenders - 1} by {row.score}" for row in rows if row.contenders > 1]
     return f"Others that could be the best: {listed(parts)}." if parts else "No other run could be the best."

@@ -13,14 +13,14 @@ from harness.types import RunRecord
 
 
 def print_ended(place: str, label: str, runs: Sequence[RunRecord], seconds: float | None) -> None:
-    """`3/8  sentences=2  bleu 4.99 [4.04, 5.92]  0.3 s  runs/…`, and what is wrong with the outputs.
+    """`3/8  sentences=2  BLEU 4.99 [4.04, 5.92]  0.3 s  runs/…`, and what is wrong with the outputs.
 
     `place`: how many of the cells have ended; `runs`: those of the cell, its checkpoints for instance.
     """
     out = console()
     took = "" if seconds is None else f"{seconds:,.1f} s"
     for run in runs:
-        words = [place, in_line(label) or in_line(run.name), _headline(run), took]
+        words = [place, in_line(run.cell or label or run.name), _headline(run), took]
         words += [f"{run.failed} failed"] if run.failed else []
         head = "  ".join(word for word in words if word)
         out.print(Text.assemble((head, "bold"), "  ", linked(str(run.path), run.path, dim=True)), soft_wrap=True)
@@ -30,7 +30,7 @@ def print_ended(place: str, label: str, runs: Sequence[RunRecord], seconds: floa
 
 def _headline(run: RunRecord) -> str:
     """The first headline score."""
-    for name, score in run.scores.items():
+    for score in run.scores.values():
         if score.headline:
-            return f"{name} {number(score.estimate, score.digits)} {interval(score, score.digits)}".rstrip()
+            return f"{score.title} {number(score.estimate, score.digits)} {interval(score, score.digits)}".rstrip()
     return ""

@@ -74,8 +74,9 @@ def rule(gated: Any) -> str:
 
 
 def named(check: Any) -> str:
-    """`bleu`, `bleu (domain=legal)`"""
-    return f"{check.what} ({check.slice})" if check.slice else str(check.what)
+    """`BLEU`, `BLEU (domain=legal)`, `health/empty`"""
+    name = check.title or check.what
+    return f"{name} ({check.slice})" if check.slice else str(name)
 
 
 def cells(check: Any) -> tuple[str, str, str, str, str]:

@@ -16,11 +16,12 @@ KEYED = re.compile(r"(.+)-[0-9a-f]{8}")
 """A run folder: its run's name and key."""
 
 
-def print_next(folders: Sequence[Path], comparable: Sequence[Path], pages: bool) -> None:
+def print_next(folders: Sequence[Path], comparable: Sequence[Path], pages: bool, sweep: str | None = None) -> None:
     """`comparable`: those of the folders (and maybe an earlier run's) that are on the same data as another one.
-    `pages`: the runs are in a store that `harness ui` shows."""
+    `pages`: the runs are in a store that `harness ui` shows. `sweep`: the sweep whose cells they are."""
     others, named = _named(comparable), _named(folders)
-    words = [["compare", *others]] if others and len(comparable) > 1 else []
+    words = [] if sweep is None else [["sweep", shlex.quote(sweep)]]
+    words += [["compare", *others]] if others and len(comparable) > 1 else []
     words += [["best", *others]] if others and len(comparable) > 2 else []
     words += [["report", *named, "-o", "report.html"]] if named else [["runs"]]
     words += [["ui"]] if pages else []

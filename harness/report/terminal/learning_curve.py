@@ -1,6 +1,6 @@
 """A learning curve for a terminal: each headline score by training step with its band, and the answer below it.
 
-step  exact_match  95% band          0.0000 to 0.9900
+step  Exact match  95% band          0.0000 to 0.9900
  100       0.0133  [0.0000, 0.0300]  ●─
  200       0.4200  [0.3633, 0.4767]               ───●───   best
 """
@@ -16,6 +16,7 @@ from rich.text import Text
 from harness.inputs.visible import in_line
 from harness.report.curve_words import answer, outlook, training_run
 from harness.report.numbers import digits_of, interval, number
+from harness.report.score_titles import score_titles, titled_rows
 from harness.report.terminal.layout import GAP, Columns, show
 from harness.report.terminal.summary import console
 from harness.types import Curve, RunResult, Score
@@ -33,12 +34,14 @@ def print_curve(runs: Sequence[RunResult], curves: Sequence[Curve] = ()) -> None
     out = console()
     title = f"{ordered[0].manifest['system']['series']} on {ordered[0].dataset}, by step"
     out.print(Text(in_line(title), "bold"))
+    titles = score_titles(ordered)
     by_score = {curve.score: curve for curve in curves}
     names = list(dict.fromkeys(name for run in ordered for name, score in run.scores.items() if score.headline))
     for name in names:
         scored = [(run.manifest["system"]["step"], run.scores[name]) for run in ordered if name in run.scores]
-        curve = by_score.get(name)
-        _print_score([(step, _banded(score, step, curve)) for step, score in scored], digits_of(ordered, name), curve)
+        curve = by_score.get(name) and replace(by_score[name], score=titles[name])
+        banded = [(step, _banded(score, step, curve)) for step, score in scored]
+        _print_score(titles[name], banded, digits_of(ordered, name), curve)
         if curve is not None:
             out.print(in_line(f"{answer(curve)} {outlook(curve)}"))
         out.print()
@@ -49,22 +52,22 @@ def print_curve(runs: Sequence[RunResult], curves: Sequence[Curve] = ()) -> None
 def print_answers(curves: Sequence[Curve]) -> None:
     """What the steps of checkpoints say, without the tables."""
     out = console()
-    for (dataset, series), some in groupby(curves, key=lambda curve: (curve.dataset, curve.series)):
+    for (dataset, series), some in groupby(titled_rows(curves), key=lambda curve: (curve.dataset, curve.series)):
         out.print()
         out.print(Text(in_line(f"{training_run(series)} on {dataset}, by step"), "bold"))
         for curve in some:
             out.print(in_line(f"{answer(curve)} {outlook(curve)}"))
 
 
-def _print_score(scored: Sequence[tuple[int, Score]], digits: int, curve: Curve | None) -> None:
+def _print_score(title: str, scored: Sequence[tuple[int, Score]], digits: int, curve: Curve | None) -> None:
     """The table of one score."""
     out = console()
     values = [value for _, score in scored for value in _known(score)]
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
-    level, name = scored[0][1].level, scored[0][1].name
+    level = scored[0][1].level
     axis = f"{number(low, digits)} to {number(high, digits)}"
     what = "interval" if curve is None else "band"
-    heads = (("step", "right"), (name, "right"), (f"{100 * level:g}% {what}", "interval"))
+    heads = (("step", "right"), (title, "right"), (f"{100 * level:g}% {what}", "interval"))
     marks = {} if curve is None else {curve.earliest: "cannot be told from it", curve.best: "best"}
     last = [("", "left")] if marks else []
     plain, drawn = Columns(*heads, *last), Columns(*heads, (axis, "left"), *last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
+from harness.report.score_titles import apart
 from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
@@ -29,7 +31,9 @@ DIGITS = 3
 def print_agreement(meta: Any) -> None:
     """A table of coefficients for each level, then who agrees better."""
     out = console()
-    rows, tests = meta.agreement.coefficients, meta.agreement.tests
+    titles = apart(meta.joined.titles)
+    rows = [replace(row, score=titles[row.score]) for row in meta.agreement.coefficients]
+    tests = [replace(row, score=titles[row.score], baseline=titles[row.baseline]) for row in meta.agreement.tests]
     about = f"{meta.n:,} judgements of {len(meta.systems)} systems" if meta.items is None else _about(meta)
     out.print(Text(f"{in_line(meta.dataset)}: {about}, {in_line(meta.human)} against metrics", "bold"))
     for level, group in groupby(rows, key=lambda row: row.level):
@@ -112,7 +116,7 @@ def _print_tests(out: Console, tests: Sequence[Any], meta: Any) -> None:
 
 
 def sentence(rows: Sequence[Any]) -> str:
-    """Who agrees better with people, in words: `chrf agrees better than bleu (p = 0.0120).`, one part for each pair
+    """Who agrees better with people, in words: `chrF agrees better than BLEU (p = 0.0120).`, one part for each pair
     that a test tells apart."""
     parts = []
     for row in rows:
@@ -132,7 +136,9 @@ def print_predictions(meta: Any) -> None:
         Text(f"{in_line(meta.dataset)}: {in_line(meta.human)} of all outputs, from those that people judged", "bold")
     )
     head = f"{100 * meta.level:g}% interval"
-    for score, group in groupby(meta.predictions, key=lambda row: row.score):
+    titles = apart(meta.joined.titles)
+    predictions = [replace(row, score=titles[row.score]) for row in meta.predictions]
+    for score, group in groupby(predictions, key=lambda row: row.score):
         rows = list(group)
         out.print(Text(f"\nwith {score}", "bold"))
         for kind in (False, True):
@@ -153,7 +159,7 @@ def print_predictions(meta: Any) -> None:
                     *([f"{row.p_adjusted:.4f}"] if kind else []),
                 )  # fmt: skip
             show(out, shown)
-    out.print(f"\n{saved(meta.predictions)}", style="dim")
+    out.print(f"\n{saved(predictions)}", style="dim")
 
 
 def saved(rows: Sequence[Any]) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import number
+from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
 
@@ -17,7 +18,9 @@ from harness.report.terminal.summary import console
 def print_powers(rows: Sequence[Any], power: float) -> None:
     """One table per pair."""
     out = console()
-    for (dataset, baseline, system), group in groupby(rows, key=lambda r: (r.dataset, r.baseline, r.system)):
+    for (dataset, baseline, system), group in groupby(
+        titled_rows(rows), key=lambda r: (r.dataset, r.baseline, r.system)
+    ):
         pair = list(group)
         first = pair[0]
         seeds = "" if first.seeds is None else f", {' and '.join(map(str, first.seeds))} seeds"
@@ -35,7 +38,7 @@ def print_powers(rows: Sequence[Any], power: float) -> None:
             shown.add_row(row.score, *values, power_for_it, _needed(row), _interval(row), *more)
         show(out, shown)
         for note in dict.fromkeys(row.note for row in pair if row.note):
-            out.print(in_line(f"For {note}."), style="dim")
+            out.print(in_line(f"{note[0].upper()}{note[1:]}."), style="dim")
         out.print()
     out.print(f"Smallest detectable, n and seeds: with a chance of {power:.0%}, in a single test.", style="dim")
 

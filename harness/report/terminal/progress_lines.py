@@ -80,7 +80,7 @@ class Lines:
         """A last line where there was one before."""
         with self._lock:
             if self._last > self._began:
-                self._write(f"{self._stage}: {self._counts()} in {_time(self._clock() - self._began)}")
+                self._write(f"{self._stage}: {self._counts() or 'done'} in {_time(self._clock() - self._began)}")
 
     def _line(self, seconds: float) -> str:
         parts = [self._counts()]

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
+from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
 
@@ -17,7 +18,7 @@ from harness.report.terminal.summary import console
 def print_reported(rows: Sequence[Any]) -> None:
     """A table for each data set that is reported on; of checkpoints, what the earlier step would have cost there."""
     out = console()
-    for dataset, group in groupby(sorted(rows, key=lambda row: row.dataset), key=lambda row: row.dataset):
+    for dataset, group in groupby(sorted(titled_rows(rows), key=lambda row: row.dataset), key=lambda row: row.dataset):
         some = list(group)
         first = some[0].chosen_on
         title = f"chosen on {first.dataset} (of {first.of} runs, n = {first.n:,}), reported on {dataset}"

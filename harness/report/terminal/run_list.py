@@ -10,9 +10,10 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
+from harness.report.score_titles import apart
 from harness.report.terminal.layout import GAP, Columns, put
 from harness.report.terminal.summary import console, linked
-from harness.types import RunRecord, RunRecords
+from harness.types import RunRecord, RunRecords, titled
 from harness.types.nouns import DIGITS
 
 NAMED = 3
@@ -84,12 +85,12 @@ def _layout(
 
 
 def _wide(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[str, Sequence[str]]) -> Columns:
-    failed = any(run.failed for run in runs)
+    failed, titles = any(run.failed for run in runs), _titles(runs, names)
     shown = Columns(
         ("name", "left"), *((fact, "left") for fact in facts), ("data set", "left"), ("system", "left"),
         ("examples", "right"),
         *([("failed", "right")] if failed else []),
-        *(column for name in names for column in ((name, "point"), ("", "interval"))),
+        *(column for name in names for column in ((titles[name], "point"), ("", "interval"))),
         ("ended", "left"), ("folder", "left"),
     )  # fmt: skip
     digits = _digits(runs, names)
@@ -108,7 +109,7 @@ def _two_lines(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[s
     asked = {fact: values for fact, values in facts.items() if fact != "cell"}
     shown = Columns(
         ("run", "left"), *((fact, "left") for fact in asked), ("data set", "left"), ("examples", "right"),
-        *((name, "right") for name in names),
+        *((title, "right") for title in _titles(runs, names).values()),
         ("ended", "left"),
     )  # fmt: skip
     digits = _digits(runs, names)
@@ -126,7 +127,7 @@ def _two_lines(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[s
 
 def _stackable(runs: Sequence[RunRecord], names: Sequence[str], facts: Mapping[str, Sequence[str]]) -> Columns:
     """One column per field, to be shown below each other."""
-    heads = [*facts, "data set", "system", "examples", "failed", *names, "ended", "folder"]
+    heads = [*facts, "data set", "system", "examples", "failed", *_titles(runs, names).values(), "ended", "folder"]
     shown = Columns(("name", "left"), *((head, "left") for head in heads))
     digits = _digits(runs, names)
     for i, run in enumerate(runs):
@@ -153,6 +154,12 @@ def _failed(run: RunRecord) -> str:
 
 def _ended(run: RunRecord) -> str:
     return run.ended.astimezone().isoformat(" ", "minutes")[:16]
+
+
+def _titles(runs: Sequence[RunRecord], names: Sequence[str]) -> dict[str, str]:
+    """What the columns of these scores are called."""
+    stored = {name: value.get("title") for run in reversed(runs) for name, value in run.values.items()}
+    return apart({name: stored.get(name) or titled(name) for name in names})
 
 
 def _digits(runs: Sequence[RunRecord], names: Sequence[str]) -> dict[str, int]:

@@ -16,10 +16,11 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line, visible
 from harness.report.numbers import digits_of, interval, number
+from harness.report.score_titles import score_titles
 from harness.report.terminal.generation_line import generation_line
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
-from harness.report.terminal.slice_table import slice_tables, worst_slice
+from harness.report.terminal.slice_table import slice_notes, slice_tables, worst_slice
 from harness.types import RunRecord, RunResult, Score
 
 PIPED = 1_000_000
@@ -79,10 +80,12 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     for _by, parts in groupby(run.slices, key=lambda part: part.by):
         slices = list(parts)
         show(out, *slice_tables(slices))
+        for note in slice_notes(slices):
+            labelled(out, "note", note)
         if worst := worst_slice(slices):
             labelled(out, "worst", worst)
     if run.stopped:
-        labelled(out, "stopped", _stopped(run.stopped))
+        labelled(out, "stopped", _stopped(run))
     if run.health:
         if texts := _health(run.health):
             labelled(out, "outputs", texts)
@@ -101,10 +104,10 @@ def print_run(run: RunResult, scores: bool = True) -> None:
 
 def _notes(run: RunResult) -> dict[str, list[str]]:
     """What is to be known of intervals, with the headline scores that it is said of."""
-    notes: dict[str, list[str]] = {}
+    titles, notes = score_titles([run]), dict[str, list[str]]()
     for name, score in run.scores.items():
         if score.headline and score.low is not None and score.note:
-            notes.setdefault(score.note, []).append(name)
+            notes.setdefault(score.note, []).append(titles[name])
     return notes
 
 
@@ -115,12 +118,13 @@ def _scores(run: RunResult) -> tuple[Columns, Columns]:
     heads = [("estimate", "point"), (f"{100 * level:g}% interval", "interval"), ("MC error", "point")]
     heads += [("failed worst … best", "left")] if moved else []
     wide, tall = Columns(("score", "left"), *heads), Columns(*heads)
+    titles = score_titles([run])
     for name, score in run.scores.items():
         more = [_extremes(score)] if moved else []
         cells = (number(score.estimate, score.digits), interval(score, score.digits), _error(score), *more)
         style = None if score.headline else "dim"
-        wide.add_row(name if score.headline else f"  {name}", *cells, style=style)
-        tall.add_row(name, *("" for _ in heads[1:]), style="bold" if score.headline else None)
+        wide.add_row(titles[name] if score.headline else f"  {titles[name]}", *cells, style=style)
+        tall.add_row(titles[name], *("" for _ in heads[1:]), style="bold" if score.headline else None)
         tall.add_row(*cells, style=style)
     return wide, tall
 
@@ -136,15 +140,17 @@ def _count(run: RunResult) -> str:
     return f"{examples} examples, {most}{repeats} outputs each"
 
 
-def _stopped(stop: Mapping[str, Any]) -> str:
+def _stopped(run: RunResult) -> str:
     """How a run ended that was to end once its answer is known."""
+    stop = run.stopped or {}
     known = (
         f"[{stop['low']:.4g}, {stop['high']:.4g}] at {100 * stop['level']:g}%, all {stop['looks']} looks allowed for"
     )
     if stop["answer"] is None:
-        return f"not known after all {stop['of']:,} examples: {stop['score']} {known}"
+        return f"not known after all {stop['of']:,} examples: {run.scores[stop['score']].title} {known}"
     used = f"after {stop['examples']:,} of {stop['of']:,} examples, {stop['saved']:.0%} saved"
-    return f"{used}: {stop['answer']} {known}"
+    answer = stop["answer"].replace(stop["score"], run.scores[stop["score"]].title, 1)
+    return f"{used}: {answer} {known}"
 
 
 def _health(health: Mapping[str, Any]) -> str:
@@ -173,9 +179,9 @@ def print_summary(
         shown = dataset if list(keys.values()).count(dataset) == 1 else f"{dataset} ({key[:8]})"
         level = next(iter(on_it[0].scores.values())).level
         names = list(dict.fromkeys(n for run in on_it for n, s in run.scores.items() if s.headline))
-        digits = {name: digits_of(on_it, name) for name in names}
+        titles, digits = score_titles(on_it), {name: digits_of(on_it, name) for name in names}
         title = f"{shown}, {100 * level:g}% intervals"
-        wide = Columns(("system", "left"), *((name, "right") for name in names), title=title)
+        wide = Columns(("system", "left"), *((titles[name], "right") for name in names), title=title)
         ends = (("estimate", "point"), ("interval", "interval"))
         long = Columns(("system", "left"), ("score", "left"), *ends, title=title)
         tall = Columns(("system", "left"), ("score", "point"), ends[1], title=title)
@@ -187,8 +193,8 @@ def print_summary(
             wide.add_row("", *(ends for _, ends in cells), style="dim")
             tall.add_row(system, "", "")
             for i, (name, pair) in enumerate(zip(names, cells, strict=True)):
-                long.add_row("" if i else system, name, *pair)
-                tall.add_row(f"  {name}", *pair)
+                long.add_row("" if i else system, titles[name], *pair)
+                tall.add_row(f"  {titles[name]}", *pair)
         show(out, wide, long, tall, last=tall)
         out.print()
 

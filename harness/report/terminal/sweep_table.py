@@ -11,6 +11,7 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, number
+from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console, labelled
 from harness.report.terminal.wording import listed
@@ -39,7 +40,7 @@ def print_sweep(swept: Any) -> None:
         if len(cells) > NAMED:
             labelled(out, "", f"and {len(cells) - NAMED} more {state} (--json lists them)")
     out.print()
-    for part in swept.parts:
+    for part in titled_rows(swept.parts):
         _print_part(out, part)
 
 
@@ -116,7 +117,8 @@ def best(part: Any) -> list[str]:
     if part.cheapest is not None:
         expense = {point.label: point.expense for point in part.points}
         ratio = expense[part.cheapest] / expense[row.system] if expense[row.system] else 1.0
-        lines.append(f"The cheapest of these: {part.cheapest}, {ratio:.0%} of the best's {part.against}.")
+        share = f"{ratio:.0%}" if ratio >= 0.01 else "under 1%"
+        lines.append(f"The cheapest of these: {part.cheapest}, {share} of the best's {part.against}.")
     return lines
 
 
@@ -140,4 +142,6 @@ def saved(race: Any) -> str:
 
 def lines_of(parts: Sequence[Any]) -> list[str]:
     """The sentences of all parts, for pages."""
-    return [line for part in parts for line in [*sentences(part), *([saved(part.saved)] if part.saved else [])]]
+    return [
+        line for part in titled_rows(parts) for line in [*sentences(part), *([saved(part.saved)] if part.saved else [])]
+    ]

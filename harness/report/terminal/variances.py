@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.inputs.visible import in_line
 from harness.report.numbers import number
+from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
 
@@ -21,7 +22,7 @@ WORDS = ("no", "one", "two", "three")
 def print_variances(rows: Sequence[Any]) -> None:
     """A table and a sentence for each score of each system."""
     out = console()
-    for (dataset, system), group in groupby(rows, key=lambda row: (row.dataset, row.system)):
+    for (dataset, system), group in groupby(titled_rows(rows), key=lambda row: (row.dataset, row.system)):
         scores = list(group)
         first = scores[0]
         counts = "".join(f", {count:,} {plural(name)}" for name, count in first.levels.items())

@@ -51,6 +51,15 @@ def test_differences_from_the_baseline_have_intervals_and_p(page: Opened) -> Non
     assert "examples), bad reaches BLEU " in said and "good +" in said and "p = 0.0" in said
 
 
+def until(page: Any, expression: str) -> None:
+    """Waits until it is true. Playwright's own wait evaluates text inside the page, which its policy forbids."""
+    for _ in range(300):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not true within 30 s: {expression}")
+
+
 def test_the_first_paint_has_an_example(browser: Any, path: Path) -> None:
     """Before any frame: the examples of a small report are read by the script that stands behind them."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
@@ -62,7 +71,7 @@ def test_the_first_paint_has_an_example(browser: Any, path: Path) -> None:
         " if (!window.first) requestAnimationFrame(look); })"
     )
     page.goto(path.resolve().as_uri())
-    page.wait_for_function("window.first")
+    until(page, "window.first")
     first = page.evaluate("window.first")
     assert "Reading" not in first and "example-" in first
     context.close()
@@ -481,9 +490,7 @@ def test_weight_that_is_moved_is_drawn_from_several_words_to_one(browser: Any, t
     card = report.page.locator(".card", has=report.page.get_by_text("x", exact=True))
     lines = card.locator(".moves path")
     assert lines.count() == 10
-    report.page.wait_for_function(
-        "[...document.querySelectorAll('.moves path')].every((line) => line.hasAttribute('d'))"
-    )
+    until(report.page, "[...document.querySelectorAll('.moves path')].every((line) => line.hasAttribute('d'))")
     assert card.locator("[data-side=matched] [data-place]").all_inner_texts() == ["a", "cats"]  # that have any weight
     card.locator("[data-side=matched] [data-place]", has_text="cats").click()
     assert card.locator(".moves path.on").count() == 5
