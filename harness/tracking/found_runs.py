@@ -81,7 +81,7 @@ def _folder(client: Any, run: Any) -> Path:
     own = Path(str(run.data.tags.get("harness.folder", "")))
     if _is_of(own, run.info.run_id):
         return own
-    place = Path(_copies().name) / run.info.run_id
+    place = Path(_copies().name, str(run.info.run_id))
     if not place.exists():
         place.mkdir()
         there = {entry.path for entry in client.list_artifacts(run.info.run_id)}
