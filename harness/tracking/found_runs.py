@@ -47,14 +47,14 @@ def folders(name: str) -> list[Path]:
             for run in sorted(_runs(client, name), key=lambda run: run.info.start_time, reverse=True):
                 if "harness.result" in run.data.tags:
                     newest.setdefault(run.data.tags.get("harness.dataset", ""), run)
-            found = [_folder(client, run) for run in newest.values()]
+            places = [_folder(client, run) for run in newest.values()]
     except HarnessError:
         raise
     except Exception as error:  # whatever MLflow, its store or the network raises
         raise HarnessError(f"{name!r} cannot be looked up in MLflow ({error}); expected a store that answers") from None
-    if not found:
+    if not places:
         raise HarnessError(f"MLflow has no run of harness for {name!r}; expected one that harness run logged there")
-    return found
+    return places
 
 
 def _runs(client: Any, name: str) -> list[Any]:
