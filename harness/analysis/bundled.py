@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.bundling import OPTIONS, SUFFIXES, comparisons
+from harness.analysis.reproducing import MOST_RESAMPLES
 from harness.analysis.sameness import Checked
 from harness.analysis.tabulate import Layout, tabulated
 from harness.analysis.verifying import beside
@@ -48,6 +49,8 @@ def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked
         rows = {kind: list(map(dict, stored[kind])) for kind in ("comparisons", "macro_average")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HarnessError(f"comparisons.json cannot be read ({error}); expected that of a bundle") from None
+    if options.resamples > MOST_RESAMPLES:
+        raise HarnessError(f"comparisons.json has resamples={options.resamples:,}; expected at most {MOST_RESAMPLES:,}")
     again = comparisons(runs, options, progress) or {"comparisons": [], "macro_average": []}
     for kind, before in rows.items():
         mine = {_name(row): row for row in again[kind]}

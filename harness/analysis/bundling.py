@@ -175,7 +175,10 @@ def described(place: Path) -> Mapping[str, Any]:
     try:
         document = orjson.loads(regular.read(place / "bundle.json"))
         names = document["runs"]
-        right = document["schema"] == SCHEMA and names and all(re.fullmatch(r"runs/[\w.+-]+", name) for name in names)
+        right = (
+            document["schema"] == SCHEMA and names and all(re.fullmatch(r"runs/[\w+-][\w.+-]*", name) for name in names)
+        )
+        right = right and isinstance(document["compared"], bool) and len(set(names)) == len(names)
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:

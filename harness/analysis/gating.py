@@ -10,6 +10,7 @@ Nothing is tested here that `harness compare --margin` does not test: harness/st
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,14 +22,18 @@ from harness.analysis.policies import Limit, Policy, Rule
 from harness.analysis.questions import asked
 from harness.analysis.slices import by_slices
 from harness.analysis.trust import Trusted
+from harness.inputs.project import runs_folder
 from harness.report.terminal.gate_answers import NO_MARGIN
 from harness.report.terminal.progress import silent
 from harness.stats.corrections import holm
 from harness.stats.detection import needed
 from harness.stats.margins import NOT_WORSE
 from harness.stats.options import ComparisonOptions
+from harness.store.places import find
+from harness.tracking import found_runs
 from harness.types import Comparison, Group, HarnessError, Progress, RunResult, nearest
 
+log = logging.getLogger(__name__)
 BETTER, WORSE, CANNOT_TELL = "better", "worse", "cannot tell"
 CODES = {BETTER: 0, NOT_WORSE: 0, WORSE: 1, CANNOT_TELL: 3}
 """What the command ends with."""
@@ -99,9 +104,10 @@ def gate(
 ) -> Gated:
     """Each run against the baseline on the same data, by what the policy asks."""
     options.check()
-    new, _ = loaded_runs(runs, None, trust)
-    old, _ = loaded_runs(baselines, None, trust)
+    new, _ = loaded_runs(_in_mlflow(runs), None, trust)
+    old, _ = loaded_runs(_in_mlflow(baselines), None, trust)
     groups = _matched(new, old, options)
+    _say_unused(policy, [group.dataset for group in groups])
     parts = [part for group in groups for part in _parts(group, policy, options)]
     rows = _compared(parts, options, progress)
     checks = [check for part, of_it in zip(parts, rows, strict=True) for check in _checks(part, of_it, options)]
@@ -111,6 +117,23 @@ def gate(
         raise HarnessError("the policy asks for nothing; expected scores, slices or limits")
     correction = options.correction if len(parts) == 1 or options.correction == "none" else "holm"
     return Gated(tuple(checks), options.level, correction, policy.on_unknown)
+
+
+def _in_mlflow(runs: Sequence[Run]) -> list[Run]:
+    """With the runs that MLflow finds by a tag, an alias of a model or an id that no folder here has."""
+    named: list[Run] = []
+    for run in runs:
+        local = not isinstance(run, str) or not found_runs.is_asked(run) or find(runs_folder(), run) is not None
+        named += [run] if local else found_runs.folders(str(run))
+    return named
+
+
+def _say_unused(policy: Policy, names: Sequence[str]) -> None:
+    """A data set of the policy that no run is on may be another job's, or a slip."""
+    for name in policy.datasets:
+        if name not in names:
+            log.warning("datasets.%s of the policy: no run is on it%s; runs are on %s", name, nearest(name, names),
+                        ", ".join(dict.fromkeys(names)))  # fmt: skip
 
 
 def _matched(new: Sequence[RunResult], old: Sequence[RunResult], options: ComparisonOptions) -> list[Group]:
@@ -180,7 +203,8 @@ def _checks(part: _Part, rows: Sequence[Comparison], options: ComparisonOptions)
         if row is None or row.difference is None:
             where, of = f" in {part.slice}" if part.slice else "", part.pair[1]
             raise HarnessError(f"{score} of {of.name}{where} cannot be compared; expected it in both runs")
-        yield _against_baseline(row, rule, part, options)
+        if rule.floor is None or rule.margin is not None or rule.improve is not None:
+            yield _against_baseline(row, rule, part, options)
         if rule.floor is not None:
             yield _against_floor(row, rule.floor, part)
 

@@ -13,7 +13,7 @@ limits:
   health/empty: 0.01                 # a share of the outputs
   health/loop: baseline              # no more than the baseline's
   generation/cost: baseline + 10%    # at most a tenth above it
-  generation/latency_p95: 2.5
+  generation/latency_p90: 2.5
   run/failed: 0
 on_unknown: fail
 ```
@@ -129,13 +129,25 @@ def read(content: Any, place: str) -> Policy:
             )
     limits = _mapping(whole.get("limits"), f"{place}: limits")
     datasets = _mapping(whole.get("datasets"), f"{place}: datasets")
+    scores = _rules(whole.get("scores"), f"{place}: scores")
     return Policy(
-        _rules(whole.get("scores"), f"{place}: scores"),
-        {name: _rules(rules, f"{place}: slices.{name}") for name, rules in slices.items()},
+        scores,
+        {name: _of_slice(rules, f"{place}: slices.{name}", scores) for name, rules in slices.items()},
         {name: _of_data_set(part, f"{place}: datasets.{name}") for name, part in datasets.items()},
         {name: _limit(name, value, place) for name, value in limits.items()},
         on_unknown,
     )
+
+
+def _of_slice(content: Any, place: str, scores: Rules) -> Rules:
+    """Scores with what is asked of each; or, where the policy asks for one score, what is asked of that."""
+    known = [each.name for each in fields(Rule)]
+    alone = isinstance(content, int | float) or (isinstance(content, dict) and content and set(content) <= set(known))
+    if not alone:
+        return _rules(content, place)
+    if len(scores) != 1:
+        raise HarnessError(f"{place} is {content!r}, and names no score; expected SCORE with it, such as bleu: 1.0")
+    return {score: _rule(content, place) for score in scores}
 
 
 def _of_data_set(content: Any, place: str) -> Policy:
@@ -179,7 +191,7 @@ def _limit(name: str, value: Any, place: str) -> Limit:
     if name.partition("/")[0] not in PARTS or "/" not in name:
         raise HarnessError(
             f"{place}: limits has {name!r}; expected a fact of a run, such as health/empty, generation/cost, "
-            "generation/latency_p95 or run/failed"
+            "generation/latency_p90 or run/failed"
         )
     if isinstance(value, str) and (shape := re.fullmatch(r"baseline(?:\s*\+\s*(\d+(?:\.\d+)?)(%?))?", value.strip())):
         return Limit(float(shape[1] or 0), shape[2] or "+")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.sameness import TOLERANCE, Checked, compare_results
+from harness.analysis.stated_facts import compare_stated
 from harness.analysis.trust import Trust, described, in_folder
 from harness.inputs import files, plugins
 from harness.postprocess import Postprocess
@@ -64,6 +65,7 @@ def from_outputs(folder: Path, trust: Trust, progress: Progress, tolerance: floa
     texts = manifest.get("texts") != HASHED
     kept = tuple(part for part in stored.slices if part.by in job.stats.slices)
     compare_results(replace(_without(stored, missing), slices=kept), scored, checked, texts)
+    compare_stated(folder, stored, checked)
     notes = [*_rows_only(from_rows, texts), *not_the_same(manifest, stored, scored)]
     if len(kept) < len(stored.slices):
         others = dict.fromkeys(part.by for part in stored.slices if part not in kept)

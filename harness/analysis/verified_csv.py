@@ -17,6 +17,9 @@ from harness.types import HarnessError
 LEADING = ("dataset", "system", "harness", "run", "folder", "key", "mlflow_run_id", "git_commit", TRACE)
 """Columns that say where a row comes from, and nothing of the result."""
 
+SETTINGS = ("interval_", "test_")
+"""How columns begin that hold no result: nobody rounds these."""
+
 
 def trace_of(page: Document) -> dict[str, Any]:
     """What the table was made of, from the column that says so."""
@@ -80,7 +83,8 @@ def _compare_field(page: Document, place: tuple[int, int], cell: tuple[str, str]
     page.verified.numbers += 1
     value, wanted = _number(text), _number(right)
     shown = right
-    if value is not None and wanted is not None and "." in text:
+    rounded = not name.startswith(SETTINGS) and "." in text
+    if value is not None and wanted is not None and rounded:
         digits = len(text.partition(".")[2])
         shown = right if len(right.partition(".")[2]) <= digits else number(wanted, digits)
     if text != shown and not (value is not None and near(value, wanted)):

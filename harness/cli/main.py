@@ -93,10 +93,20 @@ def _main(arguments: list[str]) -> None:
         options.call(options)
     except HarnessError as error:
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
-            raise
+            _end_with_traceback(options)
         complain(error)
         sys.exit(getattr(options, "error_code", 1))  # of some, 1 is an answer
+    except Exception:
+        _end_with_traceback(options)
     return None
+
+
+def _end_with_traceback(options: argparse.Namespace) -> NoReturn:
+    """Ends as Python does; of a command of which 1 is an answer, with the code of its errors."""
+    if "error_code" not in options:
+        raise
+    sys.excepthook(*sys.exc_info())
+    sys.exit(options.error_code)
 
 
 def _know_project(options: argparse.Namespace) -> None:

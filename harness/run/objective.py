@@ -18,7 +18,7 @@ from harness.types import HarnessError, Metric, RunResult, nearest
 GENERATION = "generation/"
 MEASURED = {
     **dict.fromkeys(("seconds", "input_tokens", "output_tokens", "cost"), False),
-    **dict.fromkeys(("latency_p50", "latency_p95"), False),
+    **dict.fromkeys(("latency_p50", "latency_p90", "latency_p99"), False),
     **dict.fromkeys(("outputs_per_second", "tokens_per_second"), True),
 }
 """Of a run's generation: whether more is better."""

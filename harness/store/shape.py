@@ -24,6 +24,9 @@ LARGEST = 2**63
 MOST_DIGITS = 100
 SUM = re.compile("[0-9a-f]{32}")
 """Of the hashes of all rows, modulo 2**64 in each half."""
+DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]*")
+"""The name and the version of a distribution."""
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json")
 """What every finished run has."""
 NAMES = (*FILES, "config.yaml", "environment.json", "outputs.jsonl", "stderr.log", "cell.json", ".lock")
@@ -230,6 +233,9 @@ def check_environment(content: Any) -> None:
     """Refuses what cannot be the content of an environment.json."""
     _of_this_schema(content)
     _check(content, ENVIRONMENT)
+    for each in content["packages"]:  # they become arguments of pip
+        if not DISTRIBUTION.fullmatch(each["name"]) or not VERSION.fullmatch(each["version"]):
+            raise WrongShape(f"{_shown(each)} for a package")
 
 
 def experiment(manifest: dict[str, Any]) -> str:

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import io
+import lzma
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from harness.types import HarnessError
 
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError,
+)  # fmt: skip
+"""What reading a file that is no zip, or half of one, raises."""
 WHEN = (1980, 1, 1, 0, 0, 0)
 """The time of every member: the earliest that the format has."""
 SUMS = "SHA256SUMS"
@@ -55,7 +61,7 @@ def unpack(path: Path, folder: Path) -> None:
                         if left < 0:
                             raise HarnessError(f"{path}: {member.filename} is larger than it says; expected a bundle")
                         copy.write(piece)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except DAMAGED as error:
         raise HarnessError(f"{path} cannot be unpacked ({error}); expected a zip that harness bundle wrote") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -199,3 +200,60 @@ def test_typed_margins_come_before_those_of_the_file() -> None:
 def test_a_policy_that_is_not_there() -> None:
     with pytest.raises(HarnessError, match="expected a policy"):
         policies.load("nowhere.yaml")
+
+
+def asked(folder: Path, policy: dict[str, Any]) -> list[tuple[str, str | None, str]]:
+    answers = gate(
+        [folder / "same"], [folder / "old"], policies.read(policy, "gate.yaml"), ComparisonOptions(resamples=500)
+    )
+    return [(check.asked, check.slice, check.verdict) for check in answers.checks]
+
+
+def test_a_floor_alone_asks_for_nothing_else(folder: Path) -> None:
+    assert asked(folder, {"scores": {"bleu": {"floor": 0.1}}}) == [("at least 0.1", None, "not worse")]
+
+
+def test_a_slice_may_leave_out_the_only_score(folder: Path) -> None:
+    rules = {"scores": {"bleu": 50}, "slices": {"domain=legal": {"margin": 90.0}}}
+    assert asked(folder, rules)[1] == ("not worse by 90", "domain=legal", "not worse")
+    with pytest.raises(HarnessError, match="names no score; expected SCORE with it"):
+        asked(folder, {"scores": {"bleu": 50, "token_f1": 0.5}, "slices": {"domain=legal": {"margin": 90.0}}})
+
+
+def test_a_data_set_of_the_policy_that_no_run_is_on(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    asked(folder, {"scores": {"bleu": 50}, "datasets": {"devv": {"scores": {"bleu": 1}}}})
+    assert "datasets.devv of the policy: no run is on it (did you mean 'dev'?); runs are on dev" in caplog.text
+
+
+def test_junit_has_what_its_schema_knows(cli: Callable[..., Called], folder: Path, tmp_path: Path) -> None:
+    called = gated(cli, folder, "same", "--margin", "bleu=0.0001", "--junit", str(tmp_path / "gate.xml"))
+    assert called.code == 3
+    root = Xml.parse(tmp_path / "gate.xml").getroot()
+    assert set(root.attrib) <= {"name", "time", "tests", "failures", "disabled", "errors"}
+    skipped = root.find("testsuite/testcase/skipped")
+    assert skipped is not None
+    assert "would tell" in skipped.attrib["message"]
+
+
+def test_a_baseline_that_mlflow_finds(
+    cli: Callable[..., Called], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    store = f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
+    overrides = [
+        "dataset=file", f"dataset.path={folder}/dev.jsonl", "system=predictions", f"system.path={folder}/old.jsonl",
+        "metrics=[token_f1,bleu]", "progress=false", "stats.resamples=200", f"output_dir={tmp_path}/logged",
+    ]  # fmt: skip
+    assert cli("run", *overrides).code == 0
+    run_id = json.loads((tmp_path / "logged/manifest.json").read_text())["mlflow"]["run_id"]
+    MlflowClient(store).set_tag(run_id, "stage", "production")
+    for place in ("here", "on another machine"):
+        if place != "here":
+            shutil.rmtree(tmp_path / "logged")
+        for name in ("tags.stage=production", run_id):
+            called = cli("gate", str(folder / "same"), "--baseline", name, "--margin", "bleu=60", "--resamples=500")
+            assert called.code == 0, called.err
+    called = cli("gate", str(folder / "same"), "--baseline", "tags.stage=nowhere")
+    assert (called.code, "MLflow has no run of harness for 'tags.stage=nowhere'" in called.err) == (2, True)

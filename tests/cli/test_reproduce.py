@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -114,6 +115,68 @@ def test_tampered_rows_are_named(copied: Path, cli: Cli) -> None:
     called = cli("reproduce", "run")
     assert called.code == 1
     assert f"example 'd': {name} of statistics.parquet is 7.0 there" in called.out
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "expected"),
+    [
+        ("manifest.json", lambda made: made.update(seed=7), "manifest.json: seed is 7 there, 12345 here"),
+        ("manifest.json", lambda made: made["dataset"].update(examples=9), "manifest.json: examples is 9 there"),
+        ("manifest.json", lambda made: made["dataset"].update(key="0"), "the data's fingerprint is \"0\" there"),
+        (
+            "manifest.json",
+            lambda made: made["metrics"]["bleu"].update(signature="tok:zh"),
+            'manifest.json: signature of bleu is "tok:zh" there, "nrefs',
+        ),
+        ("manifest.json", lambda made: made["config"]["system"].update(path="other.jsonl"), "config.yaml: system is"),
+        (
+            "scores.json",
+            lambda made: made["scores"]["bleu"].update(signature="tok:zh"),
+            'scores.json: bleu.signature is "tok:zh" there, "nrefs',
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_run_says_of_itself_is_compared(
+    copied: Path, cli: Cli, file: str, change: Callable[[Any], None], expected: str
+) -> None:
+    edit(copied / file, change)
+    called = cli("reproduce", "run")
+    assert called.code == 1, called.out
+    assert expected in called.out
+
+
+def test_a_source_that_no_score_depends_on_is_found_by_the_fingerprint(copied: Path, cli: Cli) -> None:
+    rewrite(copied / "examples.parquet", "source", 0, "another question")
+    digest = hashlib.sha256((copied / "examples.parquet").read_bytes()).hexdigest()
+    edit(copied / "manifest.json", lambda made: made["files"].update({"examples.parquet": digest}))
+    called = cli("reproduce", "run")
+    assert called.code == 1
+    assert "manifest.json: the data's fingerprint is" in called.out
+
+
+@pytest.mark.parametrize("name", ["--index-url=http://127.0.0.1", "evil @ file:///x.whl", "-r"])
+def test_a_package_that_would_be_an_option_of_pip_is_refused(copied: Path, cli: Cli, name: str) -> None:
+    edit(copied / "environment.json", lambda made: made["packages"].append({"name": name, "version": "1"}))
+    called = cli("reproduce", "run", "--environment", "--trust")
+    assert called.code == 3
+    assert "no environment.json that can be read" in called.err
+
+
+def test_all_that_is_installed_and_scores_is_announced(copied: Path, cli: Cli) -> None:
+    called = cli("reproduce", "run", "--environment")
+    assert called.code == 3
+    assert "would run metrics.bleu: harness.metrics.bleu.Bleu" in called.err
+    assert "would install sacrebleu==" in called.err  # harness needs it to start, though it took no part
+
+
+def test_a_crash_is_no_verdict(copied: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("harness.cli.hydra.levels._at_level", broken)
+    called = cli("reproduce", "run")
+    assert called.code == 2
+    assert "a bug" in called.err
 
 
 def test_a_damaged_file_is_named(copied: Path, cli: Cli) -> None:

@@ -158,7 +158,7 @@ def test_what_a_csv_says_beside_the_scores(
 
 def test_a_csv_with_names_of_its_own_and_one_by_slices(cli: Callable[..., Called], paper: Callable[..., Path]) -> None:
     paper("named.csv", "--name", "dev-ours=Ours, better", "--sort", "bleu")
-    paper("sliced.csv", "--by", "output_length")
+    paper("sliced.csv", "--by", "reference_length")
     assert cli("verify", "named.csv").code == 0
     called = cli("verify", "sliced.csv")
     assert called.code == 0, called.out
@@ -262,8 +262,8 @@ def test_marks_of_prose_that_mark_nothing(
     assert called.code == 1
     assert called.out.splitlines() == [
         "text.md:3:6: no number stands before the mark (bleu of dev-ours)",
-        "text.md:3:41: '<!-- harness: dev-ours -->'; expected <!-- harness: RUN SCORE -->",
-        "text.md:3:69: the run dev-ours has no score blue (did you mean 'bleu'?); expected one of bleu, token_f1",
+        "text.md:3:42: '<!-- harness: dev-ours -->'; expected <!-- harness: RUN SCORE -->",
+        "text.md:3:70: the run dev-ours has no score blue (did you mean 'bleu'?); expected one of bleu, token_f1",
         "2 numbers in 0 tables: 3 wrong",
     ]
     (tmp_path / "text.tex").write_text("\\harness{dev-ours}{bleu} % \\harness{dev-nobody}{bleu}\n")

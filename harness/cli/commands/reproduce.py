@@ -47,12 +47,11 @@ def add(commands: Any) -> None:
     )
     reproduce.add_argument("--no-progress", action="store_true", help="no progress bar")
     as_json(reproduce)
-    reproduce.set_defaults(call=call, parser=reproduce)
+    reproduce.set_defaults(call=call, parser=reproduce, error_code=WRONG)
 
 
 def call(options: Any) -> None:
     from harness.cli.hydra.levels import reproduce
-    from harness.types import HarnessError
     from harness.types.reproductions import CannotBeTried
 
     if options.level == "outputs" and options.overrides:
@@ -68,13 +67,6 @@ def call(options: Any) -> None:
         if options.json:
             print_json(verdict="cannot be tried", runs=[], error=message)
         sys.exit(CANNOT)
-    except HarnessError as error:
-        import os
-
-        if os.environ.get("HYDRA_FULL_ERROR") == "1":
-            raise
-        complain(error)
-        sys.exit(WRONG)
     if options.json:
         print_json(**result.document())
     else:

@@ -8,7 +8,9 @@ from pathlib import Path
 from harness.run import config as core
 from harness.types import HarnessError
 
-FLAGS = {"--config-dir": "dir", "-cd": "dir", "--config-name": "name", "-cn": "name"}
+FLAGS = {
+    "--config-dir": "dir", "-cd": "dir", "--config-path": "path", "-cp": "path", "--config-name": "name", "-cn": "name",
+}  # fmt: skip
 
 
 def check(arguments: list[str]) -> None:
@@ -18,9 +20,14 @@ def check(arguments: list[str]) -> None:
         flag, equals, value = argument.partition("=")
         if flag in FLAGS and (equals or i + 1 < len(arguments)):
             given[FLAGS[flag]] = value if equals else arguments[i + 1]
+    name = given["name"].removesuffix(".yaml")
+    if "path" in given and (Path(given["path"]) / "manifest.json").exists() and name == "config":
+        raise HarnessError(
+            f"--config-path {given['path']} is a run folder, whose config.yaml names no groups to compose; expected "
+            f"harness run --from {given['path']}"
+        )
     if "dir" not in given:
         return
-    name = given["name"].removesuffix(".yaml")
     folder = Path(given["dir"])
     if not (folder / f"{name}.yaml").is_file() or not (core.conf_dir() / f"{name}.yaml").is_file():
         return

@@ -57,11 +57,16 @@ def _announce(folders: list[Path], options: Any) -> None:
     """Prints what would be run and installed, and goes on only where that is trusted."""
     lines: dict[str, None] = {}
     for folder in folders:
+        manifest = finished.documents(folder)[0]
         if options.level == "system":
-            lines |= dict.fromkeys(f"run {line}" for line in would_run(finished.documents(folder)[0]))
+            lines |= dict.fromkeys(f"run {line}" for line in would_run(manifest))
         if options.environment:
-            packages = (finished.read_environment(folder) or {}).get("packages", [])
-            lines |= dict.fromkeys(f"install {each['name']}=={each['version']}" for each in packages)
+            from harness.cli.hydra.recreating import locked
+
+            scored = (line for line in would_run(manifest) if line.startswith(("metrics.", "postprocess")))
+            lines |= dict.fromkeys(f"run {line}" for line in scored)
+            packages = sorted(locked([folder])[0][0].packages.items())
+            lines |= dict.fromkeys(f"install {name}=={version}" for name, (version, _) in packages)
     for line in lines:
         complain(f"would {line}")
     if not options.trust:

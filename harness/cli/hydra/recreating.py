@@ -28,6 +28,7 @@ import harness
 from harness.run import config as core
 from harness.run import environment
 from harness.store import finished
+from harness.store.shape import VERSION
 from harness.types.reproductions import CannotBeTried, Difference, Reproduction, Reproductions
 
 NOT_FOUND = re.compile(r"No matching distribution found for ([A-Za-z0-9._-]+)")
@@ -58,6 +59,21 @@ class Lock:
 
 def in_environment(folders: Sequence[Path], options: Any) -> Reproductions:
     """The runs reproduced in environments of their own, one for all of them where their packages agree."""
+    locks = locked(folders)
+    parts = []
+    for lock, members in locks:
+        targets = [options.run] if len(locks) == 1 else [str(member.absolute()) for member in members]
+        with tempfile.TemporaryDirectory(prefix="harness-environment-") as place:
+            python = _made(lock, Path(place))
+            parts += [_inside(python, target, options) for target in targets]
+    notes = [note for lock, _ in locks for note in lock.notes]
+    if len(locks) > 1:
+        notes.append(f"{len(locks)} environments, since runs had other versions; comparisons were not tested again")
+    return _together(parts, {"packages": sum(len(lock.packages) for lock, _ in locks), "notes": notes})
+
+
+def locked(folders: Sequence[Path]) -> list[tuple[Lock, list[Path]]]:
+    """What would be installed, each with the runs that it is for; harness' own needs among it."""
     locks: list[tuple[Lock, list[Path]]] = []
     for folder in folders:
         document = _document(folder)
@@ -69,17 +85,9 @@ def in_environment(folders: Sequence[Path], options: Any) -> Reproductions:
             lock = Lock(document["python"])
             lock.takes(document)
             locks.append((lock, [folder]))
-    parts = []
     for lock, members in locks:
         _add_own_needs(lock, members)
-        targets = [options.run] if len(locks) == 1 else [str(member.absolute()) for member in members]
-        with tempfile.TemporaryDirectory(prefix="harness-environment-") as place:
-            python = _made(lock, Path(place))
-            parts += [_inside(python, target, options) for target in targets]
-    notes = [note for lock, _ in locks for note in lock.notes]
-    if len(locks) > 1:
-        notes.append(f"{len(locks)} environments, since runs had other versions; comparisons were not tested again")
-    return _together(parts, {"packages": sum(len(lock.packages) for lock, _ in locks), "notes": notes})
+    return locks
 
 
 def _document(folder: Path) -> Mapping[str, Any]:
@@ -105,7 +113,7 @@ def _add_own_needs(lock: Lock, members: Sequence[Path]) -> None:
                 continue
             seen.add(name)
             waiting.append(name)
-            if name not in lock.packages and name in installed:
+            if name not in lock.packages and VERSION.fullmatch(installed.get(name, "")):
                 lock.packages[name] = (installed[name], None)
 
 

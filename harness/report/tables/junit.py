@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from harness.inputs.visible import in_line
+from harness.report.terminal.gate_answers import cells
 
 
 def written(gated: Any, suite: str) -> str:
@@ -19,13 +20,15 @@ def written(gated: Any, suite: str) -> str:
         "errors": 0,
         "skipped": sum(verdict in skipped for verdict in verdicts),
     }
-    root = Xml.Element("testsuites", {name: str(count) for name, count in counts.items()})
-    parent = Xml.SubElement(root, "testsuite", {"name": in_line(suite), **root.attrib})
+    shown = {name: str(count) for name, count in counts.items()}
+    root = Xml.Element("testsuites", {name: count for name, count in shown.items() if name != "skipped"})
+    parent = Xml.SubElement(root, "testsuite", {"name": in_line(suite), **shown})
     for check in gated.checks:
         where = f"{check.dataset}.{check.slice}" if check.slice else check.dataset
         name = f"{check.what}: {check.asked}"
         case = Xml.SubElement(parent, "testcase", {"classname": in_line(where), "name": in_line(name), "time": "0"})
-        message = {"message": in_line(f"{check.verdict}: {check.reason}")}
+        _, _, _, verdict, reason = cells(check)
+        message = {"message": in_line(f"{verdict}: {reason}")}
         if check.verdict in failing:
             Xml.SubElement(case, "failure", {**message, "type": check.verdict}).text = message["message"]
         elif check.verdict in skipped:

@@ -38,7 +38,7 @@ def print_reproductions(result: Reproductions) -> None:
 
 
 def _lines(run: Reproduction) -> list[str]:
-    lines = [f"{LEVELS[run.level]}, {run.compared:,} values compared"]
+    lines = [f"{LEVELS[run.level]}, {run.compared:,} values compared"] if run.compared else []
     if run.outputs is not None:
         lines += _outputs(run.outputs)
     if run.example is not None:

@@ -26,7 +26,7 @@ def print_gate(gated: Any) -> None:
     columns = Columns(*((head, "left") for head in HEADS))
     narrow = Columns(("score", "left"), ("asked", "left"), ("verdict", "left"))
     for check in gated.checks:
-        dataset, what, asked, verdict, reason = _cells(check)
+        dataset, what, asked, verdict, reason = cells(check)
         shown = Text(verdict, STYLES[check.verdict])
         columns.add_row(dataset, what, asked, shown, reason)
         narrow.add_row(what, asked, shown)
@@ -42,7 +42,7 @@ def written(gated: Any, runs: Sequence[str], baselines: Sequence[str]) -> str:
     lines = [f"### {escaped(', '.join(runs))} against {escaped(', '.join(baselines))}: {gated.verdict}", ""]
     lines += [f"| {' | '.join(HEADS)} |", f"|{' --- |' * len(HEADS)}"]
     for check in gated.checks:
-        dataset, what, asked, verdict, reason = map(escaped, _cells(check))
+        dataset, what, asked, verdict, reason = map(escaped, cells(check))
         lines.append(f"| {dataset} | {what} | {asked} | **{verdict}** | {reason} |")
     return "\n".join([*lines, "", escaped(sentence(gated)), "", escaped(rule(gated)), ""])
 
@@ -79,7 +79,8 @@ def named(check: Any) -> str:
     return f"{name} ({check.slice})" if check.slice else str(name)
 
 
-def _cells(check: Any) -> tuple[str, str, str, str, str]:
+def cells(check: Any) -> tuple[str, str, str, str, str]:
+    """Data set, score, what was asked, the answer, and why."""
     more = f"; {check.needed:,} {check.row.unit} would tell" if check.needed and check.row is not None else ""
     verdict = check.verdict if check.row is not None else KEPT.get(check.verdict, check.verdict)
     return check.dataset, named(check), check.asked, verdict, check.reason + more
