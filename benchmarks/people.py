@@ -23,11 +23,11 @@ import scipy.stats
 
 import harness
 from benchmarks.agreement import DATA
-from harness.analysis.judgements import HumanFile, joined
-from harness.stats.agreement import agreement
-from harness.stats.exchange import Swaps, of_segments
-from harness.stats.panel import MetaOptions, Panel
-from harness.stats.segment_level import Groups
+from harness.analysis.people.judgements import HumanFile, joined
+from harness.stats.people.agreement import agreement
+from harness.stats.people.exchange import Swaps, of_segments
+from harness.stats.people.panel import MetaOptions, Panel
+from harness.stats.people.segment_level import Groups
 from harness.types import RunResult, nothing
 
 PAGE = Path(__file__).parent.parent / "docs" / "meta.md"

@@ -49,8 +49,8 @@ _PLACES = {
 """Where a public name is defined; all others are in api."""
 
 if TYPE_CHECKING:
-    from harness.analysis.catalog import runs
     from harness.analysis.drop_in import load
+    from harness.analysis.stored.catalog import runs
     from harness.api import (
         best,
         compare,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         write_report,
     )
     from harness.cli.hydra.from_python import run
-    from harness.stats.ranking import rankings
+    from harness.stats.comparing.ranking import rankings
     from harness.types import HarnessError, Metric
 
 

@@ -9,27 +9,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import (
-    chosen,
-    comparing,
-    gating,
-    importing,
-    loading,
-    meta_study,
-    noise,
-    policies,
-    swept,
-    training_curves,
-    verifying,
-)
-from harness.analysis.chosen import Reported
-from harness.analysis.gating import Gated
-from harness.analysis.judgements import HumanFile
-from harness.analysis.loading import Run
-from harness.analysis.noise import Variance
-from harness.analysis.swept import Swept
-from harness.analysis.trust import Trusted
-from harness.analysis.verifying import Verified
+from harness.analysis import importing
+from harness.analysis.comparing import comparing, noise, training_curves
+from harness.analysis.comparing.noise import Variance
+from harness.analysis.gate import gating, policies
+from harness.analysis.gate.gating import Gated
+from harness.analysis.papers import verifying
+from harness.analysis.papers.verifying import Verified
+from harness.analysis.people import meta_study
+from harness.analysis.people.judgements import HumanFile
+from harness.analysis.stored import loading
+from harness.analysis.stored.loading import Run
+from harness.analysis.stored.trust import Trusted
+from harness.analysis.sweeps import dev_to_test as chosen
+from harness.analysis.sweeps import sweep_study as swept
+from harness.analysis.sweeps.dev_to_test import Reported
+from harness.analysis.sweeps.sweep_study import Swept
 from harness.inputs.choices import CORRECTION, LEVEL, META_DRAWN, META_RESAMPLES, METHOD, RESAMPLES, SEED
 from harness.inputs.handed_columns import listed
 from harness.report.terminal.progress import silent
@@ -37,12 +32,12 @@ from harness.run import logged_data, memory
 from harness.run.config import Choice, chosen_metrics
 from harness.run.from_log import Destination
 from harness.run.memory import STRATUM, Columns
-from harness.stats.by_step import CurveOptions
-from harness.stats.detection import POWER, Power
-from harness.stats.experiments import Aim
 from harness.stats.options import ComparisonOptions, Options
-from harness.stats.panel import MetaOptions
-from harness.stats.winner import Best
+from harness.stats.people.panel import MetaOptions
+from harness.stats.power.detection import POWER, Power
+from harness.stats.power.experiments import Aim
+from harness.stats.selection.by_step import CurveOptions
+from harness.stats.selection.winner import Best
 from harness.types import Comparisons, Curve, HarnessError, Progress, RunRecord, RunResult
 from harness.types.results import Records
 from harness.types.shown import bests_of, curves_of, powers_of, variances_of
@@ -337,7 +332,7 @@ def table(
     (`metric`), or a number. Intervals are those of the runs, computed anew where they are of another level; `by` groups
     rows by the slices of a field or an expression.
     """
-    from harness.analysis import tabulate
+    from harness.analysis.papers import tabulate
 
     options = ComparisonOptions(
         test, resamples, level, seed, correction=correction, scores=_several(scores), sliced_by=by
@@ -399,7 +394,7 @@ def write_report(
     the words that BERTScore matched are kept. `max_examples`: how many examples are kept, the biggest differences and
     an even share of the rest. The same runs give the same bytes.
     """
-    from harness.analysis import pages
+    from harness.analysis.pages import pages
 
     options = ComparisonOptions(test, resamples, level, seed, correction=correction, scores=_several(scores))
     page = pages.PageOptions(title, tuple(by), alignments, max_examples)

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.coverage.cells import LEVEL, Mean, Section, Tally, run, simulated, table
 from harness.stats.options import Options
-from harness.stats.winner import best_of
+from harness.stats.selection.winner import best_of
 from harness.types import Array
 
 RUNS, EXAMPLES, RESAMPLES = (5, 20, 100), 50, 500

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.coverage.cells import LEVEL, Mean, Section, Share, Tally, run, simulated, table
-from harness.stats.by_step import CurveOptions, curves
 from harness.stats.options import Options
+from harness.stats.selection.by_step import CurveOptions, curves
 from harness.types import Array, RunResult
 
 RESAMPLES = 1000

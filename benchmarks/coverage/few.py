@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.coverage.cells import LEVEL, RESAMPLES, Mean, Section, Share, Tally, run, simulated, table
 from harness.inputs.choices import TESTS
 from harness.stats import intervals
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
 from harness.types import Array, Metric, Signature, Statistics

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.coverage.cells import LEVEL, RESAMPLES, Mean, Section, Share, Tally, run, simulated, table
-from harness.analysis.gating import gate
-from harness.analysis.policies import Policy
+from harness.analysis.gate.gating import gate
+from harness.analysis.gate.policies import Policy
 from harness.stats.options import ComparisonOptions
 
 SIZES = (50, 100, 400, 1000)

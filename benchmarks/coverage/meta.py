@@ -16,12 +16,12 @@ import numpy as np
 
 from benchmarks.coverage.cells import CORES, Section, Tally, simulated, table, workers
 from harness.inputs.choices import META_DRAWN
-from harness.stats.agreement import agreement
 from harness.stats.design import Design
-from harness.stats.panel import Corpus, MetaOptions, Panel
-from harness.stats.powered import predictions
+from harness.stats.people.agreement import agreement
+from harness.stats.people.panel import Corpus, MetaOptions, Panel
+from harness.stats.people.powered import predictions
+from harness.stats.people.system_level import ORDERED, ordered
 from harness.stats.resampling import Sample
-from harness.stats.system_level import ORDERED, ordered
 from harness.testing import CannedMetric
 from harness.types import Array
 

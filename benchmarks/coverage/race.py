@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.coverage.cells import Section, Share, Tally, simulated, table
 from harness.stats.design import Design
-from harness.stats.racing import ERROR, Entries, Race, standing
+from harness.stats.selection.racing import ERROR, Entries, Race, standing
 from harness.testing import CannedMetric
 from harness.types import Array, Metric, Rows
 

@@ -19,11 +19,11 @@ from benchmarks.coverage.cells import LEVEL, RESAMPLES, Section, Share, Tally, s
 from harness import variance
 from harness.inputs.choices import TESTS
 from harness.stats import intervals
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.design import Design
 from harness.stats.of_k import Several
 from harness.stats.options import ComparisonOptions, Options
-from harness.stats.planning import seeds_power
+from harness.stats.power.planning import seeds_power
 from harness.stats.seeds import Spread
 from harness.testing import CannedMetric
 from harness.types import Array, Comparison, Metric, RunResult, Signature, Statistics, Texts

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.coverage.cells import LEVEL, RESAMPLES, Mean, Section, Share, Tally, run, simulated, table
 from benchmarks.coverage.few import swapped
 from harness.inputs.choices import TESTS
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.options import ComparisonOptions
 
 SETS = ((6, 7, 8), (8, 12, 20), (20, 50, 100))

@@ -14,7 +14,7 @@ import scipy.stats
 from benchmarks.coverage.cells import LEVEL, Section, Share, Tally, simulated, table
 from benchmarks.coverage.repeats import made
 from harness.stats import intervals
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.design import Design
 from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions, Options

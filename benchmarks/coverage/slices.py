@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.coverage.cells import LEVEL, RESAMPLES, Mean, Section, Share, Tally, run, simulated, table
 from benchmarks.coverage.few import swapped
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.options import ComparisonOptions, Options
-from harness.stats.sliced import parts_of
-from harness.stats.slicing import Split
+from harness.stats.slices.sliced import parts_of
+from harness.stats.slices.slicing import Split
 from harness.types import Array, Metric
 
 SIZES = ((10, 10, 10), (10, 20, 40, 80), (50,) * 10)

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.coverage.cells import LEVEL, Section, Share, Tally, run, simulated, table
 from harness.run.stopping import Stop, until_known
-from harness.stats import sequential
 from harness.stats.options import Options
+from harness.stats.selection import sequential
 from harness.types import Example
 
 EXAMPLES, BATCH, THRESHOLD, BASELINE = 600, 25, 0.8, 0.7

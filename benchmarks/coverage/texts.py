@@ -22,12 +22,12 @@ from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
 from harness.stats import intervals
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.resampling import Sample, quiet_single_thread, replicates
-from harness.stats.sequential import ConfidenceSequence
-from harness.stats.winner import best_of
+from harness.stats.selection.sequential import ConfidenceSequence
+from harness.stats.selection.winner import best_of
 from harness.types import Array, Batch, Metric, RunResult, Signature, Statistics
 
 SIZES = (25, 100, 400, 1600)

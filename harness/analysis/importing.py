@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.analysis.loading import find_run
+from harness.analysis.stored.loading import find_run
 from harness.importers import eee, known_formats, lm_eval
 from harness.importers.log import Log, LogDataset, LogSystem
 from harness.importers.stored import StoredRun, export_csv

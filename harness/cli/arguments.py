@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.inputs.choices import CORRECTION, CORRECTIONS, LEVEL, QUESTIONS, RESAMPLES, SEED, TESTS
 
 if TYPE_CHECKING:
-    from harness.analysis.trust import Trust
+    from harness.analysis.stored.trust import Trust
     from harness.stats.options import ComparisonOptions
     from harness.types import Progress, RunResult
 
@@ -89,15 +89,15 @@ def trusting_to_run(command: argparse.ArgumentParser) -> None:
 
 
 def trust_of(options: argparse.Namespace) -> Trust:
-    from harness.analysis.trust import Trust, in_folder
+    from harness.analysis.stored.trust import Trust, in_folder
 
     return Trust(options.trust, specs=in_folder(options.config_dir) if options.config_dir else ())
 
 
 def loaded(options: argparse.Namespace) -> tuple[list[RunResult], RunResult | None]:
     """(the runs, the baseline) that a command names."""
-    from harness.analysis.groups import by_parameter
-    from harness.analysis.loading import loaded_runs
+    from harness.analysis.comparing.groups import by_parameter
+    from harness.analysis.stored.loading import loaded_runs
 
     chosen, baseline = getattr(options, "group_by", None), getattr(options, "baseline", None)
     runs, base = loaded_runs(options.runs, None, trust_of(options))

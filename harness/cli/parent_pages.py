@@ -18,7 +18,7 @@ def log_parents(runs: Iterable[RunRecord], tracker_of: Callable[[RunRecord], Any
 
     `tracker_of` gives what a run is logged by.
     """
-    from harness.analysis.outcomes import outcome
+    from harness.analysis.sweeps.outcomes import outcome
     from harness.run.logging import reason
     from harness.tracking.parents import Parent, parent_of
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.run.job import Round
 from harness.run.reading import Data, content_of, kept
-from harness.stats.racing import order
+from harness.stats.selection.racing import order
 from harness.types import RunResult
 
 

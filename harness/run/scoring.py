@@ -28,7 +28,7 @@ from harness.run.rows_checked import check_fields, check_passages, check_referen
 from harness.stats.estimation import Failures, design_of, estimate
 from harness.stats.of_k import Several
 from harness.stats.options import Options
-from harness.stats.sliced import slices
+from harness.stats.slices.sliced import slices
 from harness.stats.tally import Tally
 from harness.store.example_table import metadata_name
 from harness.store.folder import StoredRows

@@ -16,7 +16,7 @@ import numpy as np
 from harness.inputs import arrow
 from harness.stats.options import Options
 from harness.stats.resampling import generator
-from harness.stats.sequential import ConfidenceSequence, around, without_luck
+from harness.stats.selection.sequential import ConfidenceSequence, around, without_luck
 from harness.types import Array, Example, HarnessError, Metric, RunResult, check_least
 
 

@@ -1,8 +1,9 @@
 """When training can stop: `no further gain of 0.2 BLEU can be told`.
 
-The rule looks at the straight line through the last evaluations (harness/stats/by_step.py). A further gain can be told
-no more once the upper bound of what as many steps again are worth, at the level of the intervals, lies below the gain
-that was named: with few examples that is late, or never, and then the callback says what gain could be told.
+The rule looks at the straight line through the last evaluations (harness/stats/selection/by_step.py). A further gain
+can be told no more once the upper bound of what as many steps again are worth, at the level of the intervals, lies
+below the gain that was named: with few examples that is late, or never, and then the callback says what gain could be
+told.
 
 >>> StopRule.of("no further gain of 0.2 BLEU can be told")
 StopRule(score='bleu', gain=0.2, steps=None)
@@ -17,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.report.curve_words import answer, outlook
-from harness.stats.by_step import LAST, CurveOptions, curves
 from harness.stats.options import Options
+from harness.stats.selection.by_step import LAST, CurveOptions, curves
 from harness.types import Curve, HarnessError, RunResult, nearest
 
 FORM = "no further gain of X SCORE can be told"

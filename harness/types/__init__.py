@@ -24,6 +24,7 @@ from harness.types.curves import Checkpoint, Curve, Trend
 from harness.types.engine import Engine, Recipe
 from harness.types.errors import HarnessError, check_choice, check_least, nearest
 from harness.types.lists import Integers, Lists, Rows
+from harness.types.metric import Arrays, Metric
 from harness.types.nouns import (
     Advance,
     Alignment,
@@ -37,35 +38,12 @@ from harness.types.nouns import (
     nothing,
     titled,
 )
-from harness.types.results import (
-    Comparison,
-    Comparisons,
-    Figure,
-    Group,
-    Interaction,
-    Outcome,
-    RunRecord,
-    RunRecords,
-    RunResult,
-    RunResults,
-    Slice,
-    Statistics,
-    Study,
-    Tracked,
-    Tracker,
-)
-from harness.types.seams import (
-    Arrays,
-    Cache,
-    Dataset,
-    Metric,
-    Progress,
-    Step,
-    System,
-    Systems,
-)
+from harness.types.results import RunRecord, RunRecords, RunResult, RunResults, Slice, Statistics
+from harness.types.seams import Cache, Dataset, Progress, Step, System, Systems
+from harness.types.side_by_side import Comparison, Comparisons, Figure, Group, Interaction, Study
 from harness.types.text_columns import ABSENT, BLOCK, IMPORTED, PASSAGES, Batch, Examples, Outputs, joined_columns
 from harness.types.texts import TextLists, Texts, text_fault
+from harness.types.tracker import Outcome, Tracked, Tracker
 
 __all__ = [
     "ABSENT", "BLOCK", "IMPORTED", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache",

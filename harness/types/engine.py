@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
-from harness.types.seams import Metric
+from harness.types.metric import Metric
 
 Note = Callable[[str], None]
 """Told what is going on, for the progress bar."""

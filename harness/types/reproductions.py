@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.types.errors import HarnessError
-from harness.types.results import Comparison
+from harness.types.side_by_side import Comparison
 
 CODES = {"same": 0, "different": 1, "cannot be tried": 3}
 

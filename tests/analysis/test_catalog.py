@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.analysis import catalog
-from harness.analysis.catalog import newest_comparable, side_by_side
+from harness.analysis.stored import catalog
+from harness.analysis.stored.catalog import newest_comparable, side_by_side
 from harness.store.records import record
 from harness.types import RunRecord
 from tests.made_up import write_run

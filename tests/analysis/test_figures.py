@@ -16,8 +16,8 @@ import pytest
 
 import harness
 from harness import plot
+from harness.analysis.comparing.study import study
 from harness.analysis.figures import DARK, LIGHT, Wanted, figures, responsive, wanted_figures
-from harness.analysis.study import study
 from harness.report.charts.rendering import page, rendered
 from harness.report.charts.theme import columns, short
 from harness.stats.options import ComparisonOptions

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness.analysis import groups
-from harness.analysis.loading import loaded_runs
-from harness.analysis.study import study
+from harness.analysis.comparing import groups
+from harness.analysis.comparing.study import study
+from harness.analysis.stored.loading import loaded_runs
 from harness.stats.options import ComparisonOptions
 from harness.types import HarnessError
 from tests.conftest import Called, write_jsonl

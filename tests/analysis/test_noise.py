@@ -12,7 +12,7 @@ import pytest
 
 import harness
 from benchmarks.coverage.repeats import made
-from harness.analysis.batch_order import is_greedy
+from harness.analysis.comparing.batch_order import is_greedy
 from harness.types import HarnessError, RunResult
 from tests.conftest import write_jsonl
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.parameter_levels import levels_of
-from harness.stats.effects import Grid
+from harness.analysis.sweeps.parameter_levels import levels_of
+from harness.stats.selection.effects import Grid
 from harness.types import HarnessError
 
 RNG = np.random.default_rng(7)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import harness
-from harness.analysis.study import study
+from harness.analysis.comparing.study import study
 from harness.stats.options import ComparisonOptions
 from tests.conftest import BAD, GOOD, ROWS, write_jsonl
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from harness.analysis.sweeps import parameters
+from harness.analysis.stored.parameters import parameters
 
 
 def runs(*systems: dict[str, Any]) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.analysis.study import study
+from harness.analysis.comparing.study import study
 from harness.report.curve_words import answer, choice, outlook
 from harness.report.terminal.learning_curve import print_curve
 from harness.stats.options import ComparisonOptions

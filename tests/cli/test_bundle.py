@@ -52,7 +52,7 @@ def four(made: Path, tmp_path: Path, cli: Cli) -> Path:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds."""
-    monkeypatch.setattr("harness.analysis.bundling._figures", lambda *arguments: {})
+    monkeypatch.setattr("harness.analysis.papers.bundling._figures", lambda *arguments: {})
 
 
 def commands(bundle: Path) -> list[list[str]]:

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 import pytest
 
-from harness.analysis import policies
-from harness.analysis.gating import gate
+from harness.analysis.gate import policies
+from harness.analysis.gate.gating import gate
 from harness.cli.main import main
 from harness.stats.options import ComparisonOptions
 from harness.types import HarnessError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.cell_names import labels, listed
+from harness.analysis.stored.cell_names import labels, listed
 from harness.store.records import records
 
 SWEEP = (

@@ -203,7 +203,7 @@ def test_too_little_memory_for_a_metric_is_one_message(monkeypatch: pytest.Monke
 ALL_PAIRS = """
 import sys, tracemalloc
 import numpy as np, pyarrow as pa
-from harness.analysis.comparing import compare
+from harness.analysis.comparing.comparing import compare
 from harness.stats.options import ComparisonOptions
 from harness.testing import CannedMetric
 from harness.types import Batch, RunResult, Signature, Statistics
@@ -236,7 +236,8 @@ def test_memory_does_not_grow_with_the_pairs_of_systems(test: str) -> None:
 SYSTEMS = """
 import sys, tracemalloc
 import numpy as np
-from harness.analysis import loading, many
+from harness.analysis.stored import loading
+from harness.analysis.stored import many
 from harness.types import RunResult, Signature, Statistics
 from harness.testing import CannedMetric
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harness.analysis.loading import load_run
+from harness.analysis.stored.loading import load_run
 from harness.store.records import record
 from harness.store.rescored import Stored
 from harness.types import HarnessError

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.analysis.loading import load_run
+from harness.analysis.stored.loading import load_run
 from harness.inputs import expanded
 from harness.types import HarnessError
 from tests.conftest import Called

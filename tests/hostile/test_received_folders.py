@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.analysis.trust import METRICS, Trust
+from harness.analysis.stored.trust import METRICS, Trust
 from harness.inputs import plugins
 from harness.run import config as core
 from harness.testing import WordCount

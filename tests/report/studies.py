@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.analysis.leaders import leaders_of
+from harness.analysis.comparing.leaders import leaders_of
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import ChrfPlusPlus
 from harness.metrics.rouge import Rouge

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.coverage.meta import panel_of
-from harness.stats import exchange
-from harness.stats.agreement import agreement
-from harness.stats.panel import MetaOptions, Panel
-from harness.stats.segment_level import RANKED, Groups, SegmentLevel
-from harness.stats.system_level import SoftPairs, ordered, soft
+from harness.stats.people import exchange
+from harness.stats.people.agreement import agreement
+from harness.stats.people.panel import MetaOptions, Panel
+from harness.stats.people.segment_level import RANKED, Groups, SegmentLevel
+from harness.stats.people.system_level import SoftPairs, ordered, soft
 from harness.types import Array, HarnessError
 
 QUIET = MetaOptions(resamples=0)
@@ -212,7 +212,7 @@ def test_the_same_on_any_number_of_cores(monkeypatch: pytest.MonkeyPatch) -> Non
     rng = np.random.default_rng(0)
     panel = panel_of(rng.normal(size=(4, 30)), {"a": rng.normal(size=(4, 30)), "b": rng.normal(size=(4, 30))})
     several = agreement(panel, MetaOptions(resamples=100))
-    monkeypatch.setattr("harness.stats.panel.cpu_count", lambda: 1)
+    monkeypatch.setattr("harness.stats.people.panel.cpu_count", lambda: 1)
     assert agreement(panel, MetaOptions(resamples=100)) == several
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from benchmarks.coverage import cells
 from benchmarks.coverage import checkpoints as coverage
-from harness.stats import by_step
-from harness.stats.by_step import CurveOptions
 from harness.stats.expansion import Expansion
 from harness.stats.options import Options
-from harness.stats.winner import best_of
+from harness.stats.selection import by_step
+from harness.stats.selection.by_step import CurveOptions
+from harness.stats.selection.winner import best_of
 from harness.types import Curve, HarnessError, Metric
 from tests.stats.test_comparison import Lower, run
 

@@ -14,9 +14,9 @@ import statsmodels.stats.multitest
 from sacrebleu.significance import PairedTest
 
 import harness
-from harness.analysis.study import study
+from harness.analysis.comparing.study import study
 from harness.metrics.rouge import Rouge
-from harness.stats import comparison
+from harness.stats.comparing import comparison
 from harness.stats.expansion import Expansion
 from harness.stats.options import ComparisonOptions
 from harness.testing import CannedMetric

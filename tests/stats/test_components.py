@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.stats.components import Parts, decomposed
+from harness.stats.power.components import Parts, decomposed
 
 SEED = np.arange(5)
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage import texts as coverage
-from harness.stats import comparison, intervals, kernels, paired, resampling
+from harness.stats import intervals, kernels, resampling
+from harness.stats.comparing import comparison, paired
 from harness.stats.options import ComparisonOptions
 from harness.types import Array
 

@@ -13,9 +13,10 @@ import harness
 from benchmarks.coverage import best, few, several, slices, stopping
 from benchmarks.coverage.cells import ALARMS, HOLDS, Tally
 from harness.run import stopping as run_stopping
-from harness.stats import family, interaction, margins, winner
+from harness.stats.comparing import family, interaction, margins
 from harness.stats.design import Design
 from harness.stats.expansion import Expansion
+from harness.stats.selection import winner
 from tests.stats.test_small import sets
 
 

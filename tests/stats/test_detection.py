@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness.stats.detection import needed, power_of, smallest_detectable
 from harness.stats.expansion import student_quantile
-from harness.stats.experiments import NOTHING_VARIES, Aim, Plan, planned
+from harness.stats.power.detection import needed, power_of, smallest_detectable
+from harness.stats.power.experiments import NOTHING_VARIES, Aim, Plan, planned
 from harness.stats.proportions import agresti_coull
 from harness.types import HarnessError
 from tests.stats.test_comparison import run

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from harness.stats.design import Design
-from harness.stats.effects import Grid, effects
 from harness.stats.options import Options
 from harness.stats.resampling import Sample
+from harness.stats.selection.effects import Grid, effects
 from harness.testing import CannedMetric
 from harness.types import Array
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.coverage import meta
 from benchmarks.coverage.meta import World
-from harness.stats import agreement, exchange, panel
+from harness.stats.people import agreement, exchange, panel
 from harness.types import Array
 
 
@@ -18,7 +18,7 @@ from harness.types import Array
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meta, "RESAMPLES", 100)
     monkeypatch.setattr(meta, "CORES", 1)
-    monkeypatch.setattr("harness.stats.system_level.PERMUTATIONS", 320)
+    monkeypatch.setattr("harness.stats.people.system_level.PERMUTATIONS", 320)
 
 
 def check_coverage() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.report.charts import differences
-from harness.stats.per_example import edges, histogram
+from harness.stats.comparing.per_example import edges, histogram
 from tests.stats.test_comparison import run
 
 

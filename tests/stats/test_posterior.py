@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 
 import harness
+from harness.stats.comparing.posterior import SCALE, Weights
 from harness.stats.design import Design
-from harness.stats.posterior import SCALE, Weights
 from harness.types import HarnessError
 from tests.stats.test_comparison import run
 

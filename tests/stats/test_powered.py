@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage import meta
-from harness.stats.powered import Labelled, powered, predictions
+from harness.stats.people.powered import Labelled, powered, predictions
 from harness.types import Array, HarnessError
 
 HUMAN = [3.0, 4.5, 2.0, 5.0, 1.5, 4.0, 3.5, 2.5, 4.0, 1.0, 3.0, 5.0]

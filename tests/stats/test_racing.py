@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.stats.design import Design
-from harness.stats.racing import Entries, Race, order, standing
+from harness.stats.selection.racing import Entries, Race, order, standing
 from harness.testing import CannedMetric
 from harness.types import Array, Rows
 

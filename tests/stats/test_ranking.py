@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import harness
-from harness.analysis import comparing
+from harness.analysis.comparing import comparing
+from harness.stats.comparing.ranking import rankings
 from harness.stats.options import ComparisonOptions
-from harness.stats.ranking import rankings
 from tests.report.terminal.test_terminal import row
 from tests.stats.test_comparison import Lower, run
 

@@ -14,10 +14,10 @@ from benchmarks.coverage.shares import repeated
 from harness.inputs.choices import OVER_SEEDS
 from harness.metrics.bleu import Bleu
 from harness.stats import intervals
-from harness.stats.comparison import compare
+from harness.stats.comparing.comparison import compare
 from harness.stats.design import Design
 from harness.stats.options import ComparisonOptions, Options
-from harness.stats.planning import needed_seeds, needed_units, seeds_detectable, seeds_power
+from harness.stats.power.planning import needed_seeds, needed_units, seeds_detectable, seeds_power
 from harness.stats.resampling import Sample, replicates
 from harness.stats.seeds import Spread, seeded
 from harness.testing import CannedMetric

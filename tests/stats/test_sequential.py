@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats import sequential
-from harness.stats.sequential import ConfidenceSequence, around, without_luck
+from harness.stats.selection import sequential
+from harness.stats.selection.sequential import ConfidenceSequence, around, without_luck
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.stats.divided import divided
-from harness.stats.interaction import interactions
+from harness.stats.comparing.interaction import interactions
+from harness.stats.slices.divided import divided
 from harness.types import HarnessError, RunResult
 
 TEXT = "the quick brown fox jumps over a lazy dog while rain falls on old roofs"
@@ -125,7 +125,7 @@ def short() -> list[RunResult]:
 
 def test_whether_a_difference_varies_is_told_at_its_level() -> None:
     """Two systems that differ alike in four slices of 30: few alarms; by much in one of them: told."""
-    from harness.stats.comparison import _group
+    from harness.stats.comparing.comparison import _group
     from harness.stats.options import ComparisonOptions
     from tests.stats.test_comparison import run
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import harness
-from harness.stats import slicing
 from harness.stats.options import Options
+from harness.stats.slices import slicing
 from harness.types import RunResult
 
 WORDS = ["river", "stone", "bird", "cloud", "tree", "wind", "road", "lamp"]

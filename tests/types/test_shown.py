@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import cache
 
 import harness
-from harness.analysis.study import study
+from harness.analysis.comparing.study import study
 from harness.stats.options import ComparisonOptions
 from harness.types import Comparison, RunResult, RunResults
 from harness.types.shown import MOST, Shape

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.analysis.comparing.study import study as made
 from harness.analysis.figures.by_example import bucket_figures, difference_figures
 from harness.analysis.figures.by_parameter import front_figures, parameter_figures
 from harness.analysis.figures.by_score import effect_figures, forest_figures, matrix_figures
 from harness.analysis.figures.by_setting import curve_figures, has_curve, is_clear, is_sweep, sweep_figures
 from harness.analysis.figures.view import View
-from harness.analysis.loading import Run, loaded_runs
-from harness.analysis.study import study as made
+from harness.analysis.stored.loading import Run, loaded_runs
 from harness.report.charts.theme import DARK, LIGHT, responsive, themed
 from harness.report.terminal.progress import silent
 from harness.stats.options import ComparisonOptions

@@ -13,10 +13,10 @@ from harness.inputs import arrow
 from harness.report.charts import buckets as drawn
 from harness.report.charts import differences as bars
 from harness.report.charts.theme import plain, short
-from harness.stats import slicing
-from harness.stats.divided import LENGTHS, divided, fields_of, lengths_of
+from harness.stats.comparing.per_example import edges, histogram
 from harness.stats.options import Options
-from harness.stats.per_example import edges, histogram
+from harness.stats.slices import slicing
+from harness.stats.slices.divided import LENGTHS, divided, fields_of, lengths_of
 from harness.types import Array, Figure, Progress, RunResult, Step
 
 MOST = 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.analysis.cell_names import cell_of
 from harness.analysis.figures.view import View
-from harness.analysis.sweeps import parameters
-from harness.analysis.swept import Asked, Measured, expenses_of, measured, points_of
+from harness.analysis.stored.cell_names import cell_of
+from harness.analysis.stored.parameters import parameters
+from harness.analysis.sweeps.sweep_study import Asked, Measured, expenses_of, measured, points_of
 from harness.report.charts import forest, front
 from harness.report.charts.theme import short
 from harness.report.terminal.sweep_table import UNITS

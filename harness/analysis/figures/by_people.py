@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from harness.analysis.figures.view import slugs
-from harness.analysis.meta_study import Meta
+from harness.analysis.people.meta_study import Meta
 from harness.report.charts import scatter
 from harness.report.charts.theme import plain, short
-from harness.stats.panel import MetaOptions, Panel, Resampling
+from harness.stats.people.panel import MetaOptions, Panel, Resampling
+from harness.stats.people.system_level import drawn_means, drawn_scores
 from harness.stats.resampling import generator, quiet_single_thread
-from harness.stats.system_level import drawn_means, drawn_scores
 from harness.types import Array, Figure, HarnessError, nothing
 
 MOST_POINTS = 2_000

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from harness.analysis.comparing.training_curves import series_of, step_of
 from harness.analysis.figures.view import View
-from harness.analysis.sweeps import Parameter, parameters
-from harness.analysis.training_curves import series_of, step_of
+from harness.analysis.stored.parameters import Parameter, parameters
 from harness.report.charts import curve, forest, heatmap, parallel
 from harness.report.charts.theme import plain, short
 from harness.report.curve_words import choice, training_run

@@ -59,8 +59,8 @@ def add(commands: Any) -> None:
 
 
 def call(options: Any) -> None:
-    from harness.stats.by_step import CurveOptions
     from harness.stats.options import Options
+    from harness.stats.selection.by_step import CurveOptions
 
     if bool(options.on) != bool(options.report):
         options.parser.error("--on and --report belong together: choose on some runs, report others")
@@ -82,8 +82,8 @@ def call(options: Any) -> None:
 def _chosen(options: Any, asked: Any) -> None:
     from dataclasses import asdict
 
-    from harness.analysis.comparing import best
-    from harness.analysis.training_curves import asked_curves
+    from harness.analysis.comparing.comparing import best
+    from harness.analysis.comparing.training_curves import asked_curves
 
     runs = loaded(options)[0]
     rows = best(runs, asked.resampling, options.split, progress(options))
@@ -111,9 +111,9 @@ def _chosen(options: Any, asked: Any) -> None:
 def _reported(options: Any, asked: Any) -> None:
     from dataclasses import asdict
 
-    from harness.analysis.chosen import report_chosen
-    from harness.analysis.groups import by_parameter
-    from harness.analysis.loading import loaded_runs, runs_in
+    from harness.analysis.comparing.groups import by_parameter
+    from harness.analysis.stored.loading import loaded_runs, runs_in
+    from harness.analysis.sweeps.dev_to_test import report_chosen
 
     on, report = (
         by_parameter(loaded_runs(runs_in(runs), None, trust_of(options))[0], options.group_by)

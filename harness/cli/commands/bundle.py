@@ -38,8 +38,8 @@ def call(options: Any) -> None:
     import tempfile
     from pathlib import Path
 
-    from harness.analysis.bundling import contents
-    from harness.analysis.loading import find_run
+    from harness.analysis.papers.bundling import contents
+    from harness.analysis.stored.loading import find_run
     from harness.cli.arguments import progress
     from harness.inputs.files import bytes_digest
     from harness.report.bundle_texts import About

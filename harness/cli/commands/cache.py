@@ -27,7 +27,7 @@ def call(options: Any) -> None:
     import time
     from dataclasses import asdict
 
-    from harness.analysis.query import AGES
+    from harness.analysis.stored.query import AGES
     from harness.report.terminal.costs import print_cache
     from harness.store.arrays import ArrayStore
     from harness.store.outputs import OutputCache

@@ -64,7 +64,7 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from dataclasses import asdict, replace
 
-    from harness.analysis.comparing import compare, ranked
+    from harness.analysis.comparing.comparing import compare, ranked
 
     show_warnings()
     chosen = replace(comparison_options(options), margins=margins(options.margin), posterior=options.posterior)

@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from dataclasses import asdict, replace
 
-    from harness.analysis import gating, policies
+    from harness.analysis.gate import gating, policies
     from harness.report.tables import junit
     from harness.report.terminal import gate_answers
 

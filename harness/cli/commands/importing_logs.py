@@ -58,7 +58,7 @@ def call(options: Any) -> None:
 
                 print_run(run)
     if options.json:
-        from harness.analysis.catalog import json_of
+        from harness.analysis.stored.catalog import json_of
         from harness.store.records import record
 
         print_json(runs=[json_of(record(run.path)) for run in runs if run.path is not None])

@@ -45,9 +45,9 @@ def add(commands: Any) -> None:
 
 
 def call(options: Any) -> None:
-    from harness.analysis.judgements import HumanFile
-    from harness.analysis.meta_study import Asked, meta
-    from harness.stats.panel import MetaOptions
+    from harness.analysis.people.judgements import HumanFile
+    from harness.analysis.people.meta_study import Asked, meta
+    from harness.stats.people.panel import MetaOptions
 
     show_warnings()
     given = HumanFile(options.human, options.score_field, options.id_field, lower_is_better=options.lower_is_better)

@@ -41,9 +41,9 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from dataclasses import asdict
 
-    from harness.analysis.comparing import power
+    from harness.analysis.comparing.comparing import power
     from harness.report.terminal.powers import print_powers
-    from harness.stats.experiments import Aim, Plan, planned
+    from harness.stats.power.experiments import Aim, Plan, planned
 
     show_warnings()
     aim = Aim(options.difference, options.power, options.level, options.correlation)

@@ -52,7 +52,7 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from pathlib import Path
 
-    from harness.analysis.pages import PageOptions, write_page
+    from harness.analysis.pages.pages import PageOptions, write_page
 
     show_warnings()
     page = PageOptions(options.title, tuple(options.by), options.alignments, options.max_examples)

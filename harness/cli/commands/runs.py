@@ -43,8 +43,8 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     import os
 
-    from harness.analysis.catalog import json_of, runs
-    from harness.analysis.query import check, check_score, condition, text_of
+    from harness.analysis.stored.catalog import json_of, runs
+    from harness.analysis.stored.query import check, check_score, condition, text_of
     from harness.inputs.project import runs_folder
     from harness.report.terminal.run_list import print_runs
     from harness.store.records import collecting_no_garbage

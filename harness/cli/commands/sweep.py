@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
 
 
 def call(options: Any) -> None:
-    from harness.analysis.swept import Asked, document, sweep
+    from harness.analysis.sweeps.sweep_study import Asked, document, sweep
 
     show_warnings()
     asked = Asked(options.score, options.against, options.level, options.resamples, options.seed)

@@ -39,7 +39,7 @@ def call(options: Any) -> None:
     from dataclasses import asdict
     from pathlib import Path
 
-    from harness.analysis.loading import find_run
+    from harness.analysis.stored.loading import find_run
     from harness.inputs.project import runs_folder
     from harness.run.logging import Store, sync
     from harness.store.finished import read_manifest

@@ -71,7 +71,7 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from pathlib import Path
 
-    from harness.analysis.tabulate import Layout, tabulated
+    from harness.analysis.papers.tabulate import Layout, tabulated
 
     file = Path(options.output) if options.output else None
     form = options.format or SUFFIXES.get(file.suffix if file else "", "markdown")

@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from dataclasses import asdict
 
-    from harness.analysis.noise import Asked, variance
+    from harness.analysis.comparing.noise import Asked, variance
 
     show_warnings()
     asked = Asked(options.score and tuple(options.score), options.level, options.seed, options.group_by)

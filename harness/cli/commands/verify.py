@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
 def call(options: Any) -> None:
     from dataclasses import asdict
 
-    from harness.analysis.verifying import verify
+    from harness.analysis.papers.verifying import verify
 
     show_warnings()
     verified = verify(options.files, options.runs, trust_of(options))

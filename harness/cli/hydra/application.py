@@ -131,7 +131,7 @@ def _task(composed: DictConfig) -> Any:
 
 def _alone(composed: DictConfig) -> None:
     """A run that is the whole command."""
-    from harness.analysis.sweeps import labels
+    from harness.analysis.stored.parameters import labels
     from harness.report.terminal.learning_curve import print_curve
     from harness.report.terminal.summary import print_run, print_summary
 
@@ -177,10 +177,10 @@ def _trained(results: Sequence[RunResult]) -> bool:
 
 def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
     """What the steps of checkpoints say; of other systems nothing."""
-    from harness.analysis.pairing import grouped
-    from harness.analysis.training_curves import curves_of
-    from harness.stats.by_step import CurveOptions
+    from harness.analysis.comparing.pairing import grouped
+    from harness.analysis.comparing.training_curves import curves_of
     from harness.stats.options import Options
+    from harness.stats.selection.by_step import CurveOptions
 
     if not _trained(results):
         return []

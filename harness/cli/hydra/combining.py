@@ -24,7 +24,7 @@ def merge(runs: Sequence[str], settings: Mapping[str, Any], tracking: str | None
 
 
 def _merge(runs: Sequence[str], settings: Mapping[str, Any], overrides: list[str], options: Options) -> None:
-    from harness.analysis.loading import find_run
+    from harness.analysis.stored.loading import find_run
     from harness.run.merging import merged
     from harness.store.shards import ShardsDataset, ShardsSystem
 

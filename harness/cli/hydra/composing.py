@@ -248,8 +248,8 @@ def _stop(options: Mapping[str, Any], metrics: Mapping[str, Any]) -> Any:
         if ends:
             raise HarnessError(f"stop.{ends[0]} is set and stop.score is not; expected the score to stop by")
         return None
-    from harness.analysis.loading import load_run
-    from harness.analysis.trust import Trust
+    from harness.analysis.stored.loading import load_run
+    from harness.analysis.stored.trust import Trust
 
     run = None if options["baseline"] is None else load_run(options["baseline"], Trust(specs=tuple(metrics.values())))
     return Stop(options["score"], options["width"], options["threshold"], run, options["batch"])

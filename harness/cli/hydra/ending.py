@@ -8,8 +8,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from harness.analysis.catalog import json_of, newest_comparable, side_by_side
-from harness.analysis.cell_names import cell_of, dropped
+from harness.analysis.stored.catalog import json_of, newest_comparable, side_by_side
+from harness.analysis.stored.cell_names import cell_of, dropped
 from harness.cli.output import print_json
 from harness.types import Curve, RunRecord
 
@@ -70,7 +70,7 @@ def _sweep(runs: Sequence[RunRecord]) -> str | None:
 
 def _print_race(runs: Sequence[RunRecord]) -> None:
     """What a race came to."""
-    from harness.analysis.swept import Asked, sweep
+    from harness.analysis.sweeps.sweep_study import Asked, sweep
     from harness.report.terminal.sweep_table import print_sweep
 
     config = runs[0].config

@@ -18,10 +18,10 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 
-from harness.analysis.comparing import compare
-from harness.analysis.reproducing import changed_files, not_the_same
-from harness.analysis.sameness import Checked, compare_results
-from harness.analysis.trust import Trust, described
+from harness.analysis.comparing.comparing import compare
+from harness.analysis.papers.reproducing import changed_files, not_the_same
+from harness.analysis.papers.sameness import Checked, compare_results
+from harness.analysis.stored.trust import Trust, described
 from harness.cli.hydra import recorded
 from harness.cli.hydra.composing import contents, jobs
 from harness.cli.hydra.received import literal

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import hydra._internal.utils as hydra_utils
 
-from harness.analysis.loading import load_run
+from harness.analysis.stored.loading import load_run
 from harness.cli.hydra import application
 from harness.types import HarnessError, RunResult, RunResults
 

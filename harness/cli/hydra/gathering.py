@@ -101,7 +101,7 @@ class Gathering:
         elif self.config.json:
             ending.print_runs_as_json(runs, failed)
         elif runs:
-            from harness.analysis.sweeps import labels
+            from harness.analysis.stored.parameters import labels
             from harness.report.terminal.summary import print_summary
 
             tell("")

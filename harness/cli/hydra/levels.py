@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.analysis import bundled, bundling
-from harness.analysis.announced import would_run
-from harness.analysis.loading import find_run
-from harness.analysis.reproducing import Again, from_outputs
-from harness.analysis.sameness import Checked
-from harness.analysis.trust import Trust
+from harness.analysis.papers import bundle_check as bundled
+from harness.analysis.papers import bundling
+from harness.analysis.papers.reproducing import Again, from_outputs
+from harness.analysis.papers.sameness import Checked
+from harness.analysis.papers.would_run import would_run
+from harness.analysis.stored.loading import find_run
+from harness.analysis.stored.trust import Trust
 from harness.cli.hydra import calling
 from harness.cli.output import complain
 from harness.report.terminal.progress import bars

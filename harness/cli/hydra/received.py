@@ -19,7 +19,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.analysis.trust import MISSING, Trust, in_folder
+from harness.analysis.stored.trust import MISSING, Trust, in_folder
 from harness.run import config as core
 from harness.run.logging import followed
 from harness.types import HarnessError

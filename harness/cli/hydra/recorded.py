@@ -37,8 +37,8 @@ def taken(arguments: list[str]) -> list[str]:
         if trust:
             raise HarnessError("--trust without --from RUN; expected it where a stored run is executed again")
         return left
-    from harness.analysis.announced import would_run
-    from harness.analysis.loading import find_run
+    from harness.analysis.papers.would_run import would_run
+    from harness.analysis.stored.loading import find_run
     from harness.store.finished import documents
 
     show_warnings()

@@ -58,7 +58,7 @@ class Origin:
 
 
 def _score(run: str, overrides: list[str], options: Options) -> None:
-    from harness.analysis.loading import find_run
+    from harness.analysis.stored.loading import find_run
     from harness.store.rescored import Stored, StoredDataset, StoredSystem
 
     folder = find_run(run)

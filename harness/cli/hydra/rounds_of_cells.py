@@ -1,5 +1,6 @@
 """`hydra/sweeper=race`: a grid in rounds. All cells answer the same first sixteenth of the data, then the same eighth,
-and so on; after each round those that are known to be worse than the leader are dropped (harness/stats/racing.py).
+and so on; after each round those that are known to be worse than the leader are dropped
+(harness/stats/selection/racing.py).
 
 Whatever a cell has answered is in its run folder, so that no round generates an output again, and the same command
 called again goes on where it was.
@@ -18,14 +19,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
 
-from harness.analysis.races import race_of, stands
+from harness.analysis.sweeps.races import race_of, stands
 from harness.cli.hydra.composing import members
 from harness.cli.hydra.received import literal
 from harness.cli.output import tell
 from harness.inputs.project import runs_folder
 from harness.report.numbers import number
 from harness.run import config as core
-from harness.stats.racing import SHARES, Race, Standing
+from harness.stats.selection.racing import SHARES, Race, Standing
 from harness.store.records import records
 from harness.types import HarnessError, RunRecord, nearest
 

@@ -15,10 +15,10 @@ import pytest
 
 import harness
 from harness import write_report
-from harness.analysis import page_rows
-from harness.analysis import study as studies
-from harness.analysis.leaders import leaders_of
-from harness.analysis.pages import PageOptions, page_of
+from harness.analysis.comparing import study as studies
+from harness.analysis.comparing.leaders import leaders_of
+from harness.analysis.pages import page_rows
+from harness.analysis.pages.pages import PageOptions, page_of
 from harness.report.page import alignments, configs, examples, verdicts
 from harness.report.page.packed import packed_floats, packed_json
 from harness.report.page.scores import average, tables

@@ -1,0 +1,1 @@
+"""Runs side by side: which can be compared, and what the tests between them say."""

@@ -1,0 +1,1 @@
+"""Whether a run may take another's place."""

@@ -1,0 +1,1 @@
+"""`harness report`: one HTML file that opens from disk."""

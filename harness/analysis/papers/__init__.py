@@ -1,0 +1,1 @@
+"""Results for a paper and its readers: tables, bundles, reproduction, verification."""

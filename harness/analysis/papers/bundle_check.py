@@ -1,0 +1,94 @@
+"""A bundle that was unpacked, beside what is computed again from its runs: files, comparisons and their p-values, and
+tables with their marks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.analysis.papers.bundling import OPTIONS, SUFFIXES, comparisons
+from harness.analysis.papers.reproducing import MOST_RESAMPLES
+from harness.analysis.papers.sameness import Checked
+from harness.analysis.papers.tabulate import Layout, tabulated
+from harness.analysis.papers.verifying import beside
+from harness.inputs import regular
+from harness.stats.options import ComparisonOptions
+from harness.store import zipped
+from harness.types import HarnessError, Progress, RunResult
+from harness.types.reproductions import Difference
+
+NUMBERS = (
+    "difference",
+    "low",
+    "high",
+    "p_value",
+    "p_adjusted",
+    "baseline_estimate",
+    "system_estimate",
+    "standard_error",
+)
+TEXTS = ("n", "verdict")
+
+
+def changed_members(place: Path) -> list[Difference]:
+    """The files that are not those that were packed."""
+    if not (place / zipped.SUMS).exists():
+        return [Difference(zipped.SUMS, "file", "a list of all files", None)]
+    return [Difference(name, "SHA-256", listed, here) for name, listed, here in zipped.changed(place)]
+
+
+def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked, progress: Progress) -> None:
+    """Every difference, bound and p-value of comparisons.json, tested again."""
+    try:
+        stored = json.loads((place / "comparisons.json").read_text("utf-8"))
+        options = ComparisonOptions(**{name: stored[name] for name in OPTIONS})
+        options.check()
+        rows = {kind: list(map(dict, stored[kind])) for kind in ("comparisons", "macro_average")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HarnessError(f"comparisons.json cannot be read ({error}); expected that of a bundle") from None
+    if options.resamples > MOST_RESAMPLES:
+        raise HarnessError(f"comparisons.json has resamples={options.resamples:,}; expected at most {MOST_RESAMPLES:,}")
+    again = comparisons(runs, options, progress) or {"comparisons": [], "macro_average": []}
+    for kind, before in rows.items():
+        mine = {_name(row): row for row in again[kind]}
+        for row in before:
+            name = _name(row)
+            other = mine.pop(name, None)
+            if other is None:
+                checked.value("comparisons.json", name, row.get("p_value"), None)
+                continue
+            for number in NUMBERS:
+                checked.number("comparisons.json", f"{name}, {number}", row.get(number), other[number])
+            for text in TEXTS:
+                checked.value("comparisons.json", f"{name}, {text}", row.get(text), other[text])
+        for name in mine:
+            checked.value("comparisons.json", name, None, mine[name]["p_value"])
+
+
+def compare_tables(
+    place: Path, stored: Sequence[RunResult], runs: Sequence[RunResult], checked: Checked, progress: Progress
+) -> None:
+    """Every number and mark of the tables, made again of the stored runs with the scores that they have here."""
+    again = [replace(run, scores=here.scores) for run, here in zip(stored, runs, strict=True)]
+    made = tabulated(again, None, Layout(), ComparisonOptions(), progress)
+    for form, suffix in SUFFIXES.items():
+        path = place / "tables" / f"scores.{suffix}"
+        if not path.exists():
+            continue  # that it is missing, the list of sums says
+        try:
+            text = regular.read(path).decode()
+        except (OSError, ValueError) as error:
+            checked.differences.append(Difference(f"tables/{path.name}", f"cannot be read ({error})", None, None))
+            continue
+        verified = beside(f"tables/{path.name}", text, replace(made, layout=Layout(form)))
+        checked.compared += verified.numbers
+        for finding in verified.findings:
+            at = f"{finding.file}:{finding.line}:{finding.column}"
+            checked.differences.append(Difference(at, finding.message, None, None))
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return f"{row.get('system')} against {row.get('baseline')} on {row.get('dataset')}, {row.get('score')}"

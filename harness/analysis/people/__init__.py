@@ -1,0 +1,1 @@
+"""Stored runs beside what people said of them."""

@@ -1,0 +1,1 @@
+"""Stored runs: finding, querying and loading them, what of them may be built, what they are called."""

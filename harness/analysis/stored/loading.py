@@ -1,0 +1,135 @@
+"""Finding stored runs and loading them: by folder, by name, by MLflow run id, as a group, or from a list of runs.
+
+A run folder may come from anyone, and statistics.parquet names the metric that scores its rows: trust.py alone decides
+what becomes of that name. Rows that nothing trusted can score are left out; their scores are shown all the same, and a
+line says that they are not tested.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.analysis.comparing import groups
+from harness.analysis.stored.cell_names import cell_of, dropped, listed
+from harness.analysis.stored.many import Many
+from harness.analysis.stored.trust import Trust, Trusted, described
+from harness.inputs import files
+from harness.inputs.project import runs_folder
+from harness.run.saving import StoredRun
+from harness.store import finished
+from harness.store.places import find
+from harness.types import HarnessError, RunRecord, RunResult
+
+log = logging.getLogger(__name__)
+MANIFEST = "manifest.json"
+
+Run = RunResult | RunRecord | str | Path
+"""A run, or what names one."""
+
+
+def load_run(run: str | Path | RunRecord, trust: Trusted = False) -> RunResult:
+    """A stored run, whatever names it."""
+    loaded = _load(run, Trust.of(trust))
+    _say_untested([loaded])
+    assert loaded.path is not None
+    return replace(loaded, keep=StoredRun(loaded.path))
+
+
+def _load(run: str | Path | RunRecord, trust: Trust) -> RunResult:
+    folder = run.path if isinstance(run, RunRecord) else find_run(run)
+    return finished.read(folder, finished.Scoring(trust.metric, described))
+
+
+def _say_untested(runs: Sequence[RunResult]) -> None:
+    """A line for each metric whose rows nothing trusted can score."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for metric, what in run.untested.items():
+            named.setdefault((metric, what), []).append(run.name)
+    for (metric, what), names in named.items():
+        of = names[0] if len(names) == 1 else f"{len(names)} runs"
+        log.warning(
+            "%s of %s is shown and not tested: its scores come from %s, which the run folder names and you did not "
+            "(--trust, in Python trust=True, runs it)", metric, of, what,
+        )  # fmt: skip
+
+
+def find_run(name: str | Path) -> Path:
+    """The folder of a stored run."""
+    folder = Path(name)
+    if _exists(folder / MANIFEST):
+        return folder
+    newest = find(runs_folder(), str(name)) if runs_folder().is_dir() else None
+    if newest is None and not _exists(folder):
+        raise HarnessError(
+            f"there is no run {str(name)!r}; expected a run folder, the name of a finished run below "
+            f"{os.path.abspath(runs_folder())}, or its MLflow run id"
+        )
+    return newest or folder  # reading a folder that is not a run says what is missing
+
+
+def runs_in(names: Sequence[str]) -> list[str]:
+    """The same names, a folder that holds runs replaced by those in it."""
+    listed: list[str] = []
+    for name in names:
+        folder = Path(name)
+        whole = not _exists(folder) or _exists(folder / MANIFEST)
+        inside = [] if whole else sorted(folder.glob(f"*/{MANIFEST}"))
+        listed += [str(manifest.parent) for manifest in inside] or [name]
+    return listed
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _loaded(run: Run, trust: Trust, many: Many) -> list[RunResult]:
+    """One run, or that of each data set where the name is of a group."""
+    if isinstance(run, RunResult):
+        return [run]
+    if isinstance(run, str) and not _exists(Path(run)) and (group := groups.members(run)):
+        name, folders = group
+        return groups.merged(name, [many.add(_load(folder, trust)) for folder in folders])
+    return [many.add(_load(run, trust))]
+
+
+def _to_the_end(runs: list[RunResult]) -> list[RunResult]:
+    """Without the cells that a race dropped: which examples they answered depends on what these showed."""
+    whole = [run for run in runs if not dropped(run)]
+    if len(whole) < len(runs) and not whole:
+        raise HarnessError(
+            f"{runs[0].name} was dropped by a race before it had answered all examples; expected runs of all examples "
+            "(harness sweep shows those of a race)"
+        )
+    if len(whole) < len(runs):
+        names = [cell["label"] if (cell := cell_of(run)) else run.name for run in runs if dropped(run)]
+        log.warning(
+            "left out, since a race dropped them before they had answered all examples: %s (harness sweep shows them)",
+            files.some(names),
+        )
+    return whole
+
+
+def loaded_runs(
+    runs: Sequence[Run], baseline: Run | None = None, trust: Trusted = False
+) -> tuple[list[RunResult], RunResult | None]:
+    """(the runs, the baseline), whatever names them; the baseline's name is looked for among the runs first."""
+    if isinstance(runs, Run):
+        raise HarnessError("one run given; expected a list of at least 2 to compare")
+    trusted, many = Trust.of(trust), Many()
+    loaded = _to_the_end(listed([ready for run in runs for ready in _loaded(run, trusted, many)], runs))
+    base = baseline if isinstance(baseline, RunResult) else None
+    if baseline is not None and not isinstance(baseline, RunResult):
+        base = next((run for run in loaded if run.name == str(baseline)), None)
+        base = base or _loaded(baseline, trusted, many)[0]
+    given = [*runs, baseline]
+    fresh = [run for run in (*loaded, base) if run is not None and not any(run is other for other in given)]
+    _say_untested(list({id(run): run for run in fresh}.values()))
+    return loaded, base

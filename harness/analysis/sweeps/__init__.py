@@ -1,0 +1,1 @@
+"""Sweeps: their cells, what their parameters do, the best, and how a race stands."""

@@ -1,0 +1,1 @@
+"""Agreement of metrics with people, and human scores predicted from few."""

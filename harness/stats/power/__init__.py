@@ -1,0 +1,1 @@
+"""What an experiment can detect, where its noise comes from, and what to buy against it."""

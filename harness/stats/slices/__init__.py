@@ -1,0 +1,1 @@
+"""Parts of the data: which slice an example is in, and scores by slice."""
