@@ -78,7 +78,7 @@ def test_the_bytes_of_the_whole_run(data: Path, cli: Cli, n: int, more: tuple[st
     good(cli(*RUN, *more, "output_dir=whole"))
     parts = run_shards(cli, n, *more)
     called = good(cli("merge", *reversed(parts), "-o", "merged"))
-    assert "run folder  merged" in called.out and "nist" in called.out
+    assert "run folder  merged" in called.out and "NIST" in called.out
     assert_same("merged", "whole")
     merged, whole = manifest_of("merged"), manifest_of("whole")
     for name in ("key", "result", "files", "health", "metrics", "dataset"):

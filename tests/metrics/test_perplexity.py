@@ -372,7 +372,7 @@ def test_command_line(cli: Callable[..., Any], tmp_path: Path, folders: dict[str
             "tracking=none", "metrics.perplexity.device=cpu", "metrics.perplexity.of=[outputs,sources]",
         )  # fmt: skip
         assert done.code == 0, done.err
-        assert "perplexity.sources_bits_per_byte" in done.out
+        assert "Perplexity sources_bits_per_byte" in done.out
     compared = cli("compare", "likely", "--baseline", "unlikely", "--json")
     assert compared.code == 0, compared.err
     (comparison,) = json.loads(compared.out)["comparisons"]

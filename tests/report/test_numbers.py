@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,8 @@ def test_a_brevity_penalty_has_four_digits_everywhere(short: RunResult, capsys: 
     penalty = short.scores["bleu.bp"].estimate
     assert penalty is not None and 0.97 < penalty < 1
     print_run(short)
-    shown = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines() if "bleu" in line}
-    assert (shown["bleu.bp"], shown["bleu.sys_len"], shown["bleu.ref_len"]) == (f"{penalty:.4f}", "390", "400")
+    shown = dict(re.findall(r"^ *BLEU (\S+) +([\d.]+) ", capsys.readouterr().out, re.MULTILINE))
+    assert (shown["bp"], shown["sys_len"], shown["ref_len"]) == (f"{penalty:.4f}", "390", "400")
     assert f"| {penalty:.4f} [" in harness.table([short], scores=["bleu.bp"], resamples=100, digits="metric")
     chart = json.dumps(harness.plot([short], "forest", scores=["bleu.bp"], resamples=100).to_dict())
     assert f'"shown": "{penalty:.4f}"' in chart
