@@ -54,7 +54,9 @@ def test_files_that_are_not_those_of_a_run(two: tuple[Path, Path], cli: Cli) -> 
         assert f"{damaged / name} {said}" in cli("score", str(damaged), "metrics=[chrf]", "tracking=none").err
         (unfinished,) = json.loads(cli("runs", "--json").out)["unfinished"]
         assert unfinished["folder"] == str(damaged)
-        assert unfinished["reason"].startswith(("not as this harness writes it: ", "schema 9, written by a newer", "schema 0, written by an earlier"))
+        assert unfinished["reason"].startswith(
+            ("not as this harness writes it: ", "schema 9, written by a newer", "schema 0, written by an earlier")
+        )
         shutil.copy(good / name, damaged / name)
     assert cli("compare", str(good), str(damaged)).code == 0
 

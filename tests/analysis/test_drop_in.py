@@ -149,7 +149,11 @@ def test_intervals_on_the_same_scale(name: str) -> None:
     ("name", "options", "message"),
     [
         ("blue", {}, "harness.load=.*bleu"),
-        ("bleu", {"smoth": True}, r"no option 'smoth' \(did you mean 'smooth'\?\); expected one of tokenizer, max_order, smooth"),
+        (
+            "bleu",
+            {"smoth": True},
+            r"no option 'smoth' \(did you mean 'smooth'\?\); expected one of tokenizer, max_order, smooth",
+        ),
         ("bleu", {"references": []}, "5 predictions and 0 references"),
     ],
 )

@@ -111,7 +111,7 @@ stats:
 """
 
 TEST = '''\
-"""pytest: what the plug-ins of conf/ compute, and that the experiment runs. Called in the project's folder or below it."""
+"""pytest: what the plug-ins of conf/ compute, and that the experiment runs. Called in any folder of the project."""
 
 import sys
 from pathlib import Path
