@@ -134,8 +134,8 @@ def compare(
 
 
 def gate(
-    runs: Sequence[Run],
-    baselines: Sequence[Run],
+    runs: Run | Sequence[Run],
+    baseline: Run | Sequence[Run],
     margins: Mapping[str, float] | None = None,
     policy: Mapping[str, Any] | str | Path | None = None,
     resamples: int = RESAMPLES,
@@ -146,6 +146,7 @@ def gate(
     """Has a change made it worse? Each run against the baseline on the same data: `.verdict` is `better`, `not worse`,
     `worse` or `cannot tell`, `.code` what the command ends with, `.checks` what was asked and why it was answered so.
 
+    A run, or several on different data, each with its baseline there.
     `margins={"bleu": 0.5}` are losses that do not matter; `policy` is a YAML file, or what one holds (docs/gate.md).
     """
     if policy is None:
@@ -154,7 +155,7 @@ def gate(
         asked = policies.load(policy) if isinstance(policy, str | Path) else policies.read(dict(policy), "policy")
     asked = asked.with_margins(tuple((margins or {}).items()))
     options = ComparisonOptions(resamples=resamples, level=level, seed=seed)
-    return gating.gate(runs, baselines, asked, options, trust=trust)
+    return gating.gate(_listed(runs), _listed(baseline), asked, options, trust=trust)
 
 
 def verify(files: Sequence[str | Path], runs: str | Path | None = None, trust: Trusted = False) -> Verified:
@@ -454,7 +455,11 @@ def _trusted(runs: Any, baseline: Run | None, trust: Trusted) -> tuple[Any, Run 
     """The runs as they are, or loaded where the caller trusts more than this package."""
     if trust is False:
         return runs, baseline
-    return loading.loaded_runs([runs] if isinstance(runs, Run) else runs, baseline, trust)
+    return loading.loaded_runs(_listed(runs), baseline, trust)
+
+
+def _listed(runs: Run | Sequence[Run]) -> Sequence[Run]:
+    return [runs] if isinstance(runs, Run) else runs
 
 
 def _place(run: Any) -> str | Path:

@@ -9,7 +9,7 @@ BERTScore is a list, a number for each example, as there; the intervals are thos
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from harness.inputs.handed_columns import listed
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf
-from harness.metrics.hf_evaluate import EvaluateBleu, EvaluateExactMatch
+from harness.metrics.hf_evaluate import EvaluateBleu, EvaluateExactMatch, words_for_tokens
 from harness.metrics.rouge import DEFAULT, Rouge
 from harness.metrics.squad import ExactMatch, TokenF1
 from harness.metrics.ter import Ter
@@ -29,6 +29,8 @@ from harness.stats.options import Options
 from harness.types import HarnessError, Metric, RunResult, check_choice, nearest
 
 Answer = dict[str, Any]
+Tokenize = Callable[[str], Iterable[str]]
+"""A function of the user's, from a text to its tokens."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ class Loaded:
         given = self._predictions, self._references
         self._predictions, self._references = [], []
         shaped, metric = self._shaped, self._built(options)
+        if options.get("tokenizer") is not None:
+            worded = words_for_tokens(options["tokenizer"])
+            given = worded(given[0]), worded(given[1])
         columns = Columns(*(given if shaped.texts is None else shaped.texts(*given)))
         metrics = [metric, *([] if shaped.beside is None else [shaped.beside()])]
         resampling = Options(RESAMPLES if confidence else 0, level, METHOD, SEED)
@@ -134,8 +139,8 @@ def _values(result: RunResult, *names: str) -> list[Any]:
     return [result.scores[name].estimate for name in names]
 
 
-def _bleu(max_order: int = 4, smooth: bool = False) -> Metric:
-    return EvaluateBleu(max_order=max_order, smooth=smooth)
+def _bleu(tokenizer: Tokenize | None = None, max_order: int = 4, smooth: bool = False) -> Metric:
+    return EvaluateBleu("13a" if tokenizer is None else "none", max_order, smooth)
 
 
 def _bleu_answer(result: RunResult, metric: Metric) -> Answer:
@@ -154,20 +159,23 @@ def _bleu_answer(result: RunResult, metric: Metric) -> Answer:
 def _sacrebleu(
     smooth_method: str = "exp",
     smooth_value: float | None = None,
+    force: bool = False,
     lowercase: bool = False,
     tokenize: str | None = None,
     use_effective_order: bool = False,
 ) -> Metric:
+    """`force` silences a warning there."""
     return Bleu(tokenize or "13a", lowercase, smooth_method, smooth_value, effective_order=use_effective_order)
 
 
 def _sacrebleu_answer(result: RunResult, metric: Metric) -> Answer:
     sums, orders = _sums(result, metric), range(1, 5)
     score, penalty = _values(result, "bleu", "bleu.bp")
+    added = metric.smooth_value if metric.smooth_method == "add-k" else 0  # type: ignore[attr-defined]
     return {
         "score": score,
-        "counts": [int(sums[f"correct{n}"]) for n in orders],
-        "totals": [int(sums[f"total{n}"]) for n in orders],
+        "counts": [int(sums[f"correct{n}"]) + (added if n > 1 else 0) for n in orders],
+        "totals": [int(sums[f"total{n}"]) + (added if n > 1 else 0) for n in orders],
         "precisions": _values(result, *(f"bleu.p{n}" for n in orders)),
         "bp": penalty,
         "sys_len": int(sums["sys_len"]),
@@ -181,8 +189,14 @@ class _Aggregated(Rouge):
     aggregated = True
 
 
-def _rouge(rouge_types: Sequence[str] | None = None, use_aggregator: bool = True, use_stemmer: bool = False) -> Metric:
-    metric = _Aggregated(DEFAULT if rouge_types is None else rouge_types, stemmer=use_stemmer)
+def _rouge(
+    rouge_types: Sequence[str] | None = None,
+    use_aggregator: bool = True,
+    use_stemmer: bool = False,
+    tokenizer: Tokenize | None = None,
+) -> Metric:
+    """A tokenizer's tokens are not stemmed, as there."""
+    metric = _Aggregated(DEFAULT if rouge_types is None else rouge_types, stemmer=use_stemmer and tokenizer is None)
     metric.aggregated = use_aggregator
     return metric
 
@@ -269,8 +283,9 @@ def _bertscore(
     batch_size: int = 64,
     nthreads: int = 4,
     verbose: bool = False,
+    use_fast_tokenizer: bool = False,
 ) -> Metric:
-    """The last three change no score, and code that says them goes on working."""
+    """The last four change no score, and code that says them goes on working."""
     if lang is None and model_type is None:
         raise HarnessError("bertscore: neither lang nor model_type is given; expected one, such as lang='en'")
     if rescale_with_baseline and baseline_path is None and lang is None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,26 @@ from harness.metrics.columns import Chunk
 from harness.metrics.squad import ExactMatch
 from harness.types import Array, Batch
 
-__all__ = ["Batch", "EvaluateBleu", "EvaluateExactMatch"]
+__all__ = ["Batch", "EvaluateBleu", "EvaluateExactMatch", "words_for_tokens"]
+
+
+def words_for_tokens(tokenizer: Callable[[str], Iterable[str]]) -> Callable[[Any], Any]:
+    """What gives texts, and lists of them, a word of our own for each token of a tokenizer of the user's: whatever
+    tokens hold, metrics see the same words where they are the same. Lines are tokenized one by one.
+
+    >>> worded = words_for_tokens(str.split)
+    >>> worded("The cat, the"), worded(["cat, The", "a"])
+    ('w0 w1 w2', ['w1 w0', 'w3'])
+    """
+    words: dict[str, str] = {}
+
+    def worded(text: Any) -> Any:
+        if isinstance(text, str):
+            lines = (tokenizer(line) for line in text.split("\n"))
+            return "\n".join(" ".join(words.setdefault(token, f"w{len(words)}") for token in line) for line in lines)
+        return [worded(each) for each in text] if isinstance(text, list | tuple) else text
+
+    return worded
 
 
 class EvaluateBleu(Bleu):

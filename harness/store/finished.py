@@ -154,9 +154,8 @@ def _document(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
         raise HarnessError(f"{path} is not JSON ({error}); {expected}") from None
     try:
         check(content)
-    except shape.NewerSchema as error:
-        newer = "pip install --upgrade harness-eval"
-        raise HarnessError(f"{path} has {error}; expected a run of this version, or a newer harness: {newer}") from None
+    except shape.OtherSchema as error:
+        raise HarnessError(f"{path} has {error}; expected a run of this version, or {error.helps}") from None
     except ValueError as error:
         raise HarnessError(f"{path} is not that of a finished run ({error}); {expected}") from None
     return content

@@ -114,7 +114,7 @@ def _record(folder: str, names: set[str]) -> RunRecord:
             values=scores["scores"],
             manifest=manifest,
         )
-    except shape.NewerSchema as error:
+    except shape.OtherSchema as error:
         raise HarnessError(str(error)) from None
     except ValueError as error:
         raise HarnessError(f"not as this harness writes it: {error}") from None

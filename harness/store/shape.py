@@ -37,8 +37,18 @@ class WrongShape(ValueError):
     """Says what is wrong with a file."""
 
 
-class NewerSchema(WrongShape):
+class OtherSchema(WrongShape):
     """Nothing is wrong with it, but this harness cannot know what it means."""
+
+    def __init__(self, schema: int) -> None:
+        newer = schema > SCHEMA
+        age = "a newer" if newer else "an earlier"
+        super().__init__(f"schema {schema}, written by {age} harness (this one reads schema {SCHEMA})")
+        self.helps = (
+            "a newer harness: pip install --upgrade harness-eval"
+            if newer
+            else "the same harness run again into another folder: output_dir=…"
+        )
 
 
 # ---------------------------------------------------------------- shapes
@@ -258,8 +268,8 @@ def time_of(text: str) -> datetime:
 
 def _of_this_schema(content: Any) -> None:
     _check(content, {"schema": WHOLE})
-    if content["schema"] > SCHEMA:
-        raise NewerSchema(f"schema {content['schema']}, written by a newer harness (this one reads schema {SCHEMA})")
+    if content["schema"] != SCHEMA:
+        raise OtherSchema(content["schema"])
 
 
 def _check(value: Any, shape: Any, name: str = "") -> None:

@@ -42,6 +42,7 @@ def test_files_that_are_not_those_of_a_run(two: tuple[Path, Path], cli: Cli) -> 
         ("scores.json", {**scores, "scores": {"bleu": 3}}, "is not that of a finished run (3 for 'scores.bleu')"),
         ("scores.json", {**scores, "scores": {"bleu": {**bleu, "low": "1"}}}, "is not that of a finished run ('1' for 'scores.bleu.low')"),
         ("scores.json", {**scores, "scores": {"bleu": {**bleu, "odd": 1}}}, "is not that of a finished run (the score bleu has 'odd')"),
+        ("manifest.json", {**manifest, "schema": 0}, "has schema 0, written by an earlier harness (this one reads schema 1)"),
         ("scores.json", {**scores, "schema": 9}, "has schema 9, written by a newer harness (this one reads schema 1)"),
     ):  # fmt: skip
         (damaged / name).write_text(json.dumps(content))
@@ -53,7 +54,9 @@ def test_files_that_are_not_those_of_a_run(two: tuple[Path, Path], cli: Cli) -> 
         assert f"{damaged / name} {said}" in cli("score", str(damaged), "metrics=[chrf]", "tracking=none").err
         (unfinished,) = json.loads(cli("runs", "--json").out)["unfinished"]
         assert unfinished["folder"] == str(damaged)
-        assert unfinished["reason"].startswith(("not as this harness writes it: ", "schema 9, written by a newer"))
+        assert unfinished["reason"].startswith(
+            ("not as this harness writes it: ", "schema 9, written by a newer", "schema 0, written by an earlier")
+        )
         shutil.copy(good / name, damaged / name)
     assert cli("compare", str(good), str(damaged)).code == 0
 

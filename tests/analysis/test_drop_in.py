@@ -37,6 +37,9 @@ EXPECTED: list[tuple[str, Any, dict[str, Any], dict[str, Any]]] = [
     ("bleu", [["zzz"]] * 5, {}, {"bleu": 0.0, "precisions": [0.0, 0.0, 0.0, 0.0], "brevity_penalty": 1.0, "length_ratio": 5.4, "translation_length": 27, "reference_length": 5}),
     ("sacrebleu", REFERENCES, {}, {"score": 55.52760815203432, "counts": [26, 15, 8, 4], "totals": [27, 22, 17, 13], "precisions": [96.29629629629629, 68.18181818181819, 47.05882352941177, 30.76923076923077], "bp": 1.0, "sys_len": 27, "ref_len": 25}),
     ("sacrebleu", FIRST, {"lowercase": True, "tokenize": "intl"}, {"score": 36.354843951634535, "counts": [21, 11, 5, 3], "totals": [29, 24, 19, 15], "precisions": [72.41379310344827, 45.833333333333336, 26.31578947368421, 20.0], "bp": 1.0, "sys_len": 29, "ref_len": 25}),
+    ("bleu", REFERENCES, {"tokenizer": str.split}, {"bleu": 0.4331473541335987, "precisions": [0.88, 0.55, 0.4, 0.18181818181818182], "brevity_penalty": 1.0, "length_ratio": 1.3157894736842106, "translation_length": 25, "reference_length": 19}),
+    ("sacrebleu", REFERENCES, {"smooth_method": "add-k", "smooth_value": 2.0, "force": True}, {"score": 61.55855452274056, "counts": [26, 17.0, 10.0, 6.0], "totals": [27, 24.0, 19.0, 15.0], "precisions": [96.29629629629629, 70.83333333333333, 52.63157894736842, 40.0], "bp": 1.0, "sys_len": 27, "ref_len": 25}),
+    ("rouge", FIRST, {"use_aggregator": False, "use_stemmer": True, "tokenizer": str.split, "rouge_types": ["rouge1", "rouge2"]}, {"rouge1": [0.5, 8 / 11, 12 / 13, 4 / 9, 0.5], "rouge2": [0.2, 4 / 9, 8 / 11, 0.0, 0.0]}),
     ("chrf", REFERENCES, {}, {"score": 67.00864396483848, "char_order": 6, "word_order": 0, "beta": 2}),
     ("chrf", REFERENCES, {"word_order": 2, "lowercase": True}, {"score": 69.50419679596828, "char_order": 6, "word_order": 2, "beta": 2}),
     ("ter", REFERENCES, {}, {"score": 25.53191489361702, "num_edits": 6, "ref_length": 23.5}),
@@ -146,7 +149,11 @@ def test_intervals_on_the_same_scale(name: str) -> None:
     ("name", "options", "message"),
     [
         ("blue", {}, "harness.load=.*bleu"),
-        ("bleu", {"smoth": True}, r"no option 'smoth' \(did you mean 'smooth'\?\); expected one of max_order, smooth"),
+        (
+            "bleu",
+            {"smoth": True},
+            r"no option 'smoth' \(did you mean 'smooth'\?\); expected one of tokenizer, max_order, smooth",
+        ),
         ("bleu", {"references": []}, "5 predictions and 0 references"),
     ],
 )

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 import pytest
 
+import harness
 from harness.analysis.gate import policies
 from harness.analysis.gate.gating import gate
 from harness.cli.main import main
@@ -89,6 +90,16 @@ def test_what_cannot_be_told_says_what_would(cli: Callable[..., Called], folder:
     wider = gated(cli, folder, "same", "--margin", f"token_f1={passed * 1.02}")
     narrower = gated(cli, folder, "same", "--margin", f"token_f1={passed * 0.9}")
     assert (wider.code, narrower.code) == (0, 3)
+
+
+def test_in_python_it_takes_one_run_or_several_and_prints_as_a_table(folder: Path) -> None:
+    new, old = folder / "bad", folder / "old"
+    answer = harness.gate(new, baseline=str(old), margins={"token_f1": 0.5}, resamples=500)
+    several = harness.gate([harness.load_run(new)], baseline=[old], margins={"token_f1": 0.5}, resamples=500)
+    assert answer == several and (answer.verdict, answer.code) == ("worse", 1)
+    title, head, line = repr(answer).splitlines()
+    assert title == "Worse: Token F1." and head.split()[-2:] == ["verdict", "because"] and "not worse by 0.5" in line
+    assert "<caption" in answer._repr_html_()
 
 
 def test_not_worse_is_not_corrected_and_worse_is(folder: Path) -> None:

@@ -72,11 +72,14 @@ def test_commands_below_use_the_projects_runs_and_metrics(
     called = cli("compare", "faq-copy", "faq-lead", "--resamples", "20")
     assert called.code == 0 and "not tested" not in called.err and "numbers_kept" in called.out
     assert not os.path.exists("runs")
+    called = cli("run", "limit=2", "name=as-set-up", *QUICK)
+    assert called.code == 0, called.err
+    assert list((begun / "runs" / "harness").glob("as-set-up-*"))
     called = cli("run", "dataset.path=../../data/faq.txt", "name=below", *QUICK, "--multirun", "limit=1,2")
     assert called.code == 0, called.err
     assert len(list((begun / "runs" / "harness").glob("below-*"))) == 2
     assert not os.path.exists("runs") and not list((begun / "runs" / ".multirun").glob("*"))
-    assert len(harness.runs()) == 4
+    assert len(harness.runs()) == 5
 
 
 def test_code_is_found_beside_its_yaml_without_a_project_file(cli: Cli, begun: Path) -> None:

@@ -267,6 +267,8 @@ def test_effect_size_and_shares() -> None:
     assert row.lost == (gains < 0).mean()
     lower = harness.compare([run(base, "a", Lower()), run(base + gains, "b", Lower())], resamples=200)[0]
     assert (lower.won, lower.lost) == (row.lost, row.won)
+    same_gain = harness.compare([run(base, "a"), run(base + 0.1, "b")], resamples=200)[0]
+    assert same_gain.effect_size is None  # a spread of last bits is none
 
 
 @pytest.mark.parametrize("method", ["percentile", "basic", "bca", "normal"])

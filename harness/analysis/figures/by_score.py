@@ -81,7 +81,7 @@ def matrix_figures(view: View) -> Iterator[Figure]:
         return
     names = [run.name for run in view.group.runs]
     called = [view.study.labels.get(name, name) for name in names]
-    labels = dict(zip(names, short(called, min(view.limit, 24)), strict=True))
+    labels = dict(zip(names, short(called, min(view.limit, 30)), strict=True))
     panels = []
     for score in view.scores:
         cells = []

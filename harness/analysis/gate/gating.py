@@ -11,7 +11,7 @@ Nothing is tested here that `harness compare --margin` does not test: harness/st
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from harness.analysis.gate.policies import Limit, Policy, Rule
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.analysis.stored.trust import Trusted
 from harness.inputs.project import runs_folder
-from harness.report.terminal.gate_answers import NO_MARGIN
+from harness.report.terminal.gate_answers import HEADS, NO_MARGIN, cells, sentence
 from harness.report.terminal.progress import silent
 from harness.stats.comparing.margins import NOT_WORSE
 from harness.stats.corrections import holm
@@ -32,6 +32,7 @@ from harness.stats.power.detection import needed
 from harness.store.places import find
 from harness.tracking import found_runs
 from harness.types import Comparison, Group, HarnessError, Progress, RunResult, nearest
+from harness.types.shown import Shape, Shown
 
 log = logging.getLogger(__name__)
 BETTER, WORSE, CANNOT_TELL = "better", "worse", "cannot tell"
@@ -63,8 +64,8 @@ class Check:
     """What papers call the score; empty: `what` is no score."""
 
 
-@dataclass(frozen=True)
-class Gated:
+@dataclass(frozen=True, repr=False)
+class Gated(Shown):
     """The answers, and what they come to."""
 
     checks: tuple[Check, ...]
@@ -82,6 +83,9 @@ class Gated:
         if self.verdict == CANNOT_TELL and self.on_unknown is not None:
             return 0 if self.on_unknown == "pass" else 1
         return CODES[self.verdict]
+
+    def shapes(self) -> Iterable[Shape]:
+        yield Shape(sentence(self), HEADS, [cells(check) for check in self.checks])
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ DATASET_YAML = """\
 # harness run dataset=faq dataset.path=data/faq.txt
 # A file of a known form needs no class: dataset=file dataset.path=… (.jsonl, .csv, .parquet).
 _target_: faq.Faq                            # faq.py beside this file
-path: data/faq.txt
+path: data/faq.txt                           # from here, or from the project's folder
 """
 
 DATASET = '''\
@@ -68,10 +68,13 @@ from pathlib import Path
 
 from harness.types import Dataset, Example, HarnessError
 
+PROJECT = Path(__file__).parents[2]  # the folder of harness.yaml
+
 
 class Faq(Dataset):
     def __init__(self, path: str):
-        self.path, self.name = Path(path), Path(path).stem
+        here = Path(path)  # as you type it, or the project's, from whatever folder of it you call harness in
+        self.path, self.name = here if here.is_file() else PROJECT / path, here.stem
 
     def examples(self):
         if not self.path.is_file():
@@ -108,7 +111,7 @@ stats:
 """
 
 TEST = '''\
-"""pytest: what the plug-ins of conf/ compute, and that the experiment runs. Called in the folder of harness.yaml."""
+"""pytest: what the plug-ins of conf/ compute, and that the experiment runs. Called in any folder of the project."""
 
 import sys
 from pathlib import Path
@@ -130,7 +133,7 @@ def test_the_metric():
 
 
 def test_the_data():
-    examples = list(Faq(str(CONF.parent / "data" / "faq.txt")).examples())
+    examples = list(Faq("data/faq.txt").examples())
     assert [example.id for example in examples] == ["1", "2", "3"]
     assert examples[0].references == ("On the 24th of December we open at 9.", "At 9.")
 

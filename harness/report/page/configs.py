@@ -9,6 +9,8 @@ from typing import Any
 from harness.inputs.nested import leaves
 
 MISSING = "–"
+SAID_BY_OTHERS = ("system.others",)
+"""Columns that hold the outputs of the other runs: their own rows name them."""
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, str]:
@@ -17,7 +19,7 @@ def flat(config: Mapping[str, Any]) -> dict[str, str]:
     >>> flat({"system": {"beams": 4, "stop": ["a"]}})
     {'system.beams': '4', 'system.stop': '["a"]'}
     """
-    return {name: _shown(value) for name, value in leaves(config)}
+    return {name: _shown(value) for name, value in leaves(config) if name not in SAID_BY_OTHERS}
 
 
 def _shown(value: Any) -> str:

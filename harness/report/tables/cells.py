@@ -114,7 +114,10 @@ def number(value: float, digits: int) -> str:
 
 
 def half_width(score: Score) -> float | None:
-    return None if score.low is None or score.high is None else (score.high - score.low) / 2
+    """Of the interval; 0 where its ends differ in their last bits only."""
+    if score.low is None or score.high is None:
+        return None
+    return 0.0 if math.isclose(score.low, score.high, rel_tol=1e-10) else (score.high - score.low) / 2
 
 
 def plain(text: str) -> str:

@@ -38,6 +38,8 @@ from harness.stats.seeds import Spread
 from harness.stats.spilled import Spilled
 from harness.types import Advance, Array, Comparison, Comparisons, HarnessError, Metric, Rows, RunResult, nothing
 
+LAST_BITS = 1e-10
+"""Of a number, what is rounding and no spread."""
 NOTHING_DIFFERS = "no example differs: the standard error is the largest that this leaves likely"
 
 
@@ -127,7 +129,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             smallest_detectable=number(smallest_detectable(could, options.level, sides=options.sides)),
             needed=_needed(pair.n, could, difference, float(against), options),
             standard_error=number(could),
-            effect_size=number(difference / (error * np.sqrt(pair.n))) if error > 0 else None,
+            effect_size=_effect_size(difference, error, pair.n),
             **_shares(gains if metric.higher_is_better else -gains),
             p_t=checks[0],
             p_wilcoxon=checks[1],
@@ -146,6 +148,15 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         if spreads is not None:
             row = _of_seeds(row, spreads[j], hypothesis, options)
         yield Tested(row, hypothesis)
+
+
+def _effect_size(difference: float, error: float, n: int) -> float | None:
+    """The difference over the spread of examples' own; none where they all differ by the same, to the last bits.
+
+    >>> _effect_size(1.0, 0.25, 4), _effect_size(1 / 3, 1e-17, 4)
+    (2.0, None)
+    """
+    return number(difference / (error * np.sqrt(n))) if error > LAST_BITS * abs(difference) else None
 
 
 def _of_seeds(row: Comparison, spread: Spread, by: Hypothesis, options: ComparisonOptions) -> Comparison:

@@ -187,6 +187,8 @@ def test_packing_turns_halves_of_characters_into_a_sign() -> None:
 
 
 def test_only_what_differs_of_the_configs() -> None:
+    columns = [{"system": {"field": field, "others": [other]}} for field, other in (("a", "b"), ("b", "a"))]
+    assert [row["name"] for row in configs.differing(columns)] == ["system.field"]
     rows = configs.differing([{"a": {"b": 1, "c": [1]}, "d": "x"}, {"a": {"b": 2, "c": [1]}}])
     assert rows == [{"name": "a.b", "values": ["1", "2"]}, {"name": "d", "values": ["x", "–"]}]
     assert configs.common_count([{"a": 1, "b": 2}, {"a": 1, "b": 3}]) == 1

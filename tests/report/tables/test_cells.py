@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.report.tables import notes
-from harness.report.tables.cells import Table, lay_out, number, plain
+from harness.report.tables.cells import Table, half_width, lay_out, number, plain
 from harness.types import Study
 from tests.report.studies import comparison, run, study
 
@@ -36,6 +36,16 @@ def test_lower_may_be_better() -> None:
     assert bold(table) == {"a": [True, False], "b": [False, True]}
     assert [column.arrow for column in table.columns] == ["↓", "↑"] and table.mixed
     assert "↓: lower is better." in notes.sentences(studied, table)
+
+
+def test_an_interval_without_width_asks_for_no_more_digits() -> None:
+    alone = run("a", {"exact_match": 200 / 3})
+    score = replace(alone.scores["exact_match"], low=66.66666666666666, high=66.66666666666667)
+    flat = replace(alone, scores={"exact_match": score})
+    table = lay_out(study([flat]), None, "plus-minus", "auto")
+    assert table.columns[0].digits == score.digits and half_width(score) == 0
+    wide = replace(score, low=66.0, high=67.0)
+    assert half_width(wide) == 0.5
 
 
 def test_one_run_alone_is_never_bold() -> None:

@@ -73,6 +73,8 @@ async function drawChart(node) {
   for (const [i, panel] of panels.entries()) {
     if (node.dataset.theme !== theme) return; // chosen anew meanwhile
     await embed(grid.children[i], i % columns ? unlabelled(panel) : structuredClone(panel), { ...options, actions });
+    const drawn = grid.children[i].querySelector("svg.marks"); // a matrix shrinks where it is too wide, but stays legible
+    drawn?.style.setProperty("--drawn", `${drawn.getAttribute("width")}px`);
   }
   if (node.dataset.theme === theme) node.setAttribute("data-drawn", theme);
 }
