@@ -34,7 +34,7 @@ STORE = 2**29
 WAIT = 5.0
 """Seconds in which a head node answers."""
 SETTINGS = b"\x04"
-"""The kind of the frame with which both ends of HTTP/2 begin, which is what head nodes speak (RFC 9113, 3.4 and 6.5)."""
+"""The kind of the frame with which both ends of HTTP/2 begin: head nodes speak it (RFC 9113, sections 3.4 and 6.5)."""
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
 EXPECTED = "expected the address of a head node (ray start --head prints it), or null to start a cluster here"
 

@@ -51,7 +51,9 @@ def folders(name: str) -> list[Path]:
     except HarnessError:
         raise
     except Exception as error:  # whatever MLflow, its store or the network raises
-        raise HarnessError(f"{name!r} cannot be looked up in MLflow ({error}); expected a store that answers") from None
+        missing = getattr(error, "error_code", None) == "RESOURCE_DOES_NOT_EXIST"
+        expected = "a run, model, version or alias that is there" if missing else "a store that answers"
+        raise HarnessError(f"{name!r} cannot be looked up in MLflow ({error}); expected {expected}") from None
     if not places:
         raise HarnessError(f"MLflow has no run of harness for {name!r}; expected one that harness run logged there")
     return places
