@@ -33,6 +33,9 @@ STORE = 2**29
 """Bytes that blocks in flight wait in, of a cluster that is started here; what does not fit goes to disk."""
 WAIT = 5.0
 """Seconds in which a head node answers."""
+SETTINGS = b"\x04"
+"""The kind of the frame with which both ends of HTTP/2 begin: head nodes speak it (RFC 9113, sections 3.4 and 6.5)."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
 EXPECTED = "expected the address of a head node (ray start --head prints it), or null to start a cluster here"
 
 
@@ -74,7 +77,8 @@ def connect(address: str | None) -> None:
                 raise HarnessError(f"{option}=auto: no Ray cluster runs on this machine; {EXPECTED}")
             _start(ray)
             seconds = time.perf_counter() - begun
-            log.warning("no Ray cluster is running; one was started here, in %.1f s, with %d CPUs", seconds, cores())
+            reason = "" if wanted == "local" else "no Ray cluster is running here that this command can join; "
+            log.warning("%sa Ray cluster was started, in %.1f s, with %d CPUs", reason, seconds, cores())
 
 
 def imported() -> Any:
@@ -90,10 +94,10 @@ def imported() -> Any:
 
 def _join(ray: Any, address: str, option: str) -> None:
     host, _, port = address.rpartition(":")
-    if "://" in address or not port.isdecimal():
+    if "://" in address or not host or not port.isdecimal():
         raise HarnessError(f"{option}={address} is not HOST:PORT; {EXPECTED}")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), WAIT).close()  # Ray would try for minutes
+        _ask(host.strip("[]"), int(port))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise HarnessError(f"{option}={address}: no Ray cluster answers there ({reason}); {EXPECTED}") from None
@@ -107,6 +111,17 @@ def _join(ray: Any, address: str, option: str) -> None:
             "that this machine is a node of (ray start --address) and whose token it has (RAY_AUTH_TOKEN, or "
             "~/.ray/auth_token)"
         ) from None
+
+
+def _ask(host: str, port: int) -> None:
+    """Raises an OSError where nothing answers as a head node does: Ray itself would try for minutes, and where another
+    server listens without end."""
+    with socket.create_connection((host, port), WAIT) as connection:
+        connection.settimeout(WAIT)
+        connection.sendall(HELLO)
+        answer = connection.recv(9)
+    if answer[3:4] != SETTINGS:
+        raise OSError(f"something else does: {answer!r}" if answer else "something else does, and hangs up")
 
 
 def _take_token() -> None:

@@ -18,6 +18,8 @@ from harness.tracking import backend
 from harness.types import HarnessError
 
 TAG = re.compile(r"tags\.([\w./ -]+)=(.*)")
+NOT_THERE = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+"""What MLflow's errors are called where a name is unknown; the second of an alias."""
 MODEL = re.compile(r"models:/([^/@]+)(?:@([\w.-]+)|/(\d+))")
 ID = re.compile(r"[0-9a-f]{32}")
 FILES = ("scores.json", "examples.parquet", "statistics.parquet", "manifest.json", "config.yaml", "environment.json")
@@ -51,7 +53,9 @@ def folders(name: str) -> list[Path]:
     except HarnessError:
         raise
     except Exception as error:  # whatever MLflow, its store or the network raises
-        raise HarnessError(f"{name!r} cannot be looked up in MLflow ({error}); expected a store that answers") from None
+        missing = getattr(error, "error_code", None) in NOT_THERE
+        expected = "a run, model, version or alias that is there" if missing else "a store that answers"
+        raise HarnessError(f"{name!r} cannot be looked up in MLflow ({error}); expected {expected}") from None
     if not places:
         raise HarnessError(f"MLflow has no run of harness for {name!r}; expected one that harness run logged there")
     return places

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,20 @@ def test_a_run_resumes_on_any_engine(data: Path, cli: Cli) -> None:
     ran(cli, *STORED, "output_dir=run")
     assert files(data / "run") == before
     assert engine_of(data / "run") == {"name": "local", "threads": None}
+
+
+def test_a_stored_run_is_scored_again_on_any_engine(data: Path, cli: Cli) -> None:
+    """On the one that is asked for, wherever the stored run was computed; with what was fitted, and from the folder
+    alone."""
+    ran(cli, *STORED, "output_dir=stored", "engine=ray", "engine.replicas=1")
+    for name in ("data.jsonl", "outputs.jsonl"):
+        (data / name).unlink()
+    again = ("score", "stored", "metrics=chrf", "metrics.nist.lowercase=true", "tracking=none")
+    ran(cli, *again, "output_dir=one")
+    ran(cli, *again, "output_dir=two", "engine=ray", "engine.replicas=2")
+    assert files(data / "one") == files(data / "two")
+    assert engine_of(data / "one") == {"name": "local", "threads": None}
+    assert engine_of(data / "two")["replicas"] == 2
 
 
 def as_parquet(path: Path, name: str, size: int = 10) -> str:
@@ -405,6 +421,36 @@ def test_an_address_where_no_cluster_is(data: Path, cli: Cli, monkeypatch: pytes
     monkeypatch.setenv("RAY_ADDRESS", "ray://somewhere:10001")
     called = cli(*STORED, "engine=ray")
     assert called.err.startswith("harness: RAY_ADDRESS=ray://somewhere:10001 is not HOST:PORT; expected the address of")
+
+
+def test_an_address_where_another_server_listens(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray would wait for it without end."""
+    monkeypatch.setattr(cluster.imported(), "is_initialized", lambda: False)
+    with http_server() as address:
+        called = cli(*STORED, "engine=ray", f"engine.address={address}")
+    assert called.code == 1
+    assert called.err.startswith(
+        f"harness: engine.address={address}: no Ray cluster answers there (something else does: b'HTTP/1.0 ')"
+    )
+    called = cli(*STORED, "engine=ray", "engine.address=6379")
+    assert called.err.startswith("harness: engine.address=6379 is not HOST:PORT; expected")
+
+
+@contextmanager
+def http_server() -> Iterator[str]:
+    """The address of one that is no head node."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
 
 
 def test_without_ray(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,13 @@ def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     assert called.code == 0, called.err
     assert f"dates-{kind} version {registered.version} is now dates-{kind}@champion" in called.out
     assert store.get_model_version_by_alias(f"dates-{kind}", "champion").version == registered.version
+    gate = cli("gate", names[0], "--baseline", f"models:/dates-{kind}@champion", "--json")
+    assert gate.code in (0, 1, 3), gate.err
+    rows = [check["row"] for check in json.loads(gate.out)["checks"]]
+    assert {(row["baseline"], row["system"]) for row in rows} == {("dev-good", "dev-bad")}
+    nobody = cli("gate", names[0], "--baseline", f"models:/dates-{kind}@nobody")
+    assert nobody.code == 2
+    assert nobody.err.endswith("expected a run, model, version or alias that is there\n")
 
 
 def test_an_endpoint_is_a_model_where_it_has_a_revision() -> None:

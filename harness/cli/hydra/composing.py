@@ -65,7 +65,7 @@ def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[d
         yield replace(
             whole,
             cell=whole.cell and cell({**whole.cell["parameters"], **_own(spec)}, whole.cell["number"]),
-            system=systems.system(spec) or _build(spec, "system"),
+            system=systems.system(spec) or build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
             whole_key=core.key(core.of_whole({**resolved, "system": spec}), sources),
@@ -88,7 +88,7 @@ def member_of(spec: Mapping[str, Any]) -> str:
 
 def members(composed: DictConfig) -> list[str]:
     """The systems that the system of a config stands for, by what tells them apart; none where it is one."""
-    system = _build(contents(composed)[0]["system"], "system")
+    system = build(contents(composed)[0]["system"], "system")
     systems: Any = getattr(system, "several", None) or system
     return [member_of(spec) for spec in systems.cells()] if isinstance(systems, Systems) else []
 
@@ -140,14 +140,14 @@ def job(composed: DictConfig, many: bool = False) -> Job:
     resolved, sources = check(composed)
     own, race = varied.own(resolved.pop("sweep")), resolved.pop("race")
     config = masking.masked(resolved, sources)
-    engine = _build(resolved["engine"], "engine")
+    engine = build(resolved["engine"], "engine")
     shelf.kept.resize(getattr(engine, "keep_models", 0))
     spec = resolved["dataset"]
     dataset, select = shelf.kept.get("data", stamped(spec), lambda: _dataset(spec))
     return Job(
         dataset=dataset,
         select=select,
-        system=_build(resolved["system"], "system"),
+        system=build(resolved["system"], "system"),
         **scoring_parts(resolved),
         engine=engine,
         recipes=_recipes(resolved),
@@ -198,7 +198,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "`my_score:`, with `_target_:` and the options indented below it"
         )
     view_words.check(resolved["metrics"])
-    postprocess = _build(resolved["postprocess"], "postprocess")
+    postprocess = build(resolved["postprocess"], "postprocess")
     metrics = {name: _metric(spec, name) for name, spec in resolved["metrics"].items()}
     stats = Options(**resolved["stats"])
     stats.check()
@@ -212,7 +212,7 @@ def scoring_parts(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 def tracker(resolved: Mapping[str, Any]) -> Any:
     """What runs of a config are logged by."""
-    return _build(settled(resolved["tracking"]), "tracking")
+    return build(settled(resolved["tracking"]), "tracking")
 
 
 def _check_keys(composed: DictConfig) -> None:
@@ -260,11 +260,11 @@ def _dataset(spec: Any) -> tuple[Any, Any]:
     from harness.datasets.selection import Selection
 
     if not isinstance(spec, Mapping):
-        return _build(spec, "dataset"), iter
+        return build(spec, "dataset"), iter
     shared = inspect.signature(Selection).parameters
     own = {k: v for k, v in spec.items() if k not in shared}
     chosen = {k: v for k, v in spec.items() if k in shared}
-    return _build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset")).blocks
+    return build(own, "dataset", shared), Selection(**plugins.checked(Selection, chosen, "dataset")).blocks
 
 
 def _metric(spec: Any, name: str) -> Any:
@@ -283,7 +283,7 @@ def _recipes(resolved: Mapping[str, Any]) -> dict[str, Any]:
     return {"dataset": own, **{part: resolved[part] for part in ("system", "postprocess", "metrics")}}
 
 
-def _build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
+def build(spec: Any, where: str, shared: Iterable[str] = ()) -> Any:
     """What a spec describes; `shared`: options valid beside its own, for the message about a misspelt one."""
     _check_target(spec, where)
     part = plugins.build(spec["_target_"], {k: v for k, v in spec.items() if k != "_target_"}, where, shared)

@@ -16,7 +16,7 @@ from harness import masking
 from harness.cli import output
 from harness.cli.hydra import calling, ending, explaining, received, view_words
 from harness.cli.hydra.checking import check_flags, check_values
-from harness.cli.hydra.composing import SCORING, scoring_parts, typed_keys
+from harness.cli.hydra.composing import SCORING, build, scoring_parts, typed_keys
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.versions import BASE, put
 from harness.run import config as core
@@ -25,7 +25,9 @@ from harness.tracking.surrounding import settled
 from harness.types import HarnessError
 from harness.types.settings import Config
 
-SCORABLE = (*SCORING, "name", "output_dir", "progress")
+CHOSEN = (*SCORING, "engine")
+"""Parts of the config that overrides change; where the stored run was computed says nothing of where this one is."""
+SCORABLE = (*CHOSEN, "name", "output_dir", "progress")
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,8 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
     parsed = OverridesParser.create().parse_overrides(overrides)
     composed = compose("stored", overrides=_over_stored(parts, overrides, parsed, options.config_dir))
     check_flags(composed)
-    changed: dict[str, Any] = {k: OmegaConf.to_container(composed[k], resolve=True) for k in SCORING}
-    settings = {k: composed[k] for k in SCORABLE if k not in SCORING} | dict(origin.settings)
+    changed: dict[str, Any] = {k: OmegaConf.to_container(composed[k], resolve=True) for k in CHOSEN}
+    settings = {k: composed[k] for k in SCORABLE if k not in CHOSEN} | dict(origin.settings)
     check_values({**changed, **settings})
     stranger = received.Received(config, parsed, options.config_dir, options.trust)
     stranger.check(changed)
@@ -97,6 +99,8 @@ def scored(origin: Origin, overrides: list[str], options: Options) -> None:
     job = Job(
         **origin.parts,
         **scoring_parts({**changed, "tracking": tracking}),
+        engine=build(changed["engine"], "engine"),
+        recipes={"metrics": changed["metrics"]},
         specs=shown["metrics"],
         key=core.key({**config, **changed}, sources, received=not options.trust),
         config={**config, **shown},
@@ -127,6 +131,7 @@ def _over_stored(
             put(name, config[group], group)
     defaults: list[Any] = ["core", {"metrics": ["_stored"]}]
     defaults += [{group: "_stored"} for group in ("postprocess", "stats", "tracking")]
+    defaults.append({"engine": "local"})
     put("stored", {"defaults": [*defaults, "_self_"]})
     words = [f"hydra.searchpath=[file://{Path(config_dir).absolute()}]"] if config_dir else []
     for text, override in zip(overrides, parsed, strict=True):
