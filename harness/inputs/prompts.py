@@ -150,8 +150,8 @@ def _content(template: str, place: str) -> str:
 
 
 def with_text(system: Mapping[str, Any]) -> dict[str, Any]:
-    """A system's options with the text of the file that its prompt names, so that a config, and the key of it, hold what
-    is asked and not where it stood: a prompt that is edited is another one. What cannot be read stays as it is: the
+    """A system's options with the text of the file that its prompt names, so that a config, and the key of it, hold
+    what is asked and not where it stood: an edited prompt is another one. What cannot be read stays as it is: the
     system says so.
 
     >>> with_text({"model": "some/model", "prompt": "Sum up: {{ source }}"})

@@ -1,5 +1,5 @@
-"""Runs of one metric that were asked for other scores each, such as `measures=[nDCG@10,RR]` and `measures=[AP,RR]`: what
-all of them have can be compared, where the metric can tell its scores apart."""
+"""Runs of one metric that were asked for other scores each, such as `measures=[nDCG@10,RR]` and `measures=[AP,RR]`:
+what all of them have can be compared, where the metric can tell its scores apart."""
 
 from __future__ import annotations
 
