@@ -52,6 +52,7 @@ def lexical_cells() -> Iterator[str]:
     yield f"| a multirun of {MANY} cells | {many:.2f} |"
     yield f"| each further cell of it | {cell:.3f} |"
     yield f"| of which `harness.evaluate` of the same outputs takes | {own:.3f} |"
+    yield f"| beside its own work | {cell - own:.3f} |"
 
 
 def shared_weights() -> Iterator[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,24 @@ def _content(template: str, place: str) -> str:
         raise HarnessError(
             f"{place}.prompt={template}: {path} cannot be read ({reason}); expected a file with a template"
         ) from None
+
+
+def with_text(system: Mapping[str, Any]) -> dict[str, Any]:
+    """A system's options with the text of the file that its prompt names, so that a config, and the key of it, hold
+    what is asked and not where it stood: an edited prompt is another one. What cannot be read stays as it is: the
+    system says so.
+
+    >>> with_text({"model": "some/model", "prompt": "Sum up: {{ source }}"})
+    {'model': 'some/model', 'prompt': 'Sum up: {{ source }}'}
+    """
+    prompt = system.get("prompt")
+    if not isinstance(prompt, str) or not prompt.startswith("@"):
+        return dict(system)
+    with suppress(HarnessError):
+        text = _content(prompt, "system")
+        named = text.startswith(("@", "prompts:/"))  # else a text would be taken for the name of one
+        return {**system, "prompt": f"{{{{ '{text[0]}' }}}}{text[1:]}" if named else text}
+    return dict(system)
 
 
 def origin_of(template: str) -> str | None:

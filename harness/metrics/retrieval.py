@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -48,9 +49,18 @@ class Retrieval(Metric):
         check_choice("metrics.retrieval.order", order, ORDERS)
         if not measures or isinstance(measures, str):
             raise HarnessError(f"metrics.retrieval.measures={measures!r}; expected a list such as [nDCG@10,RR]")
-        self.measures, self.order = tuple(dict.fromkeys(map(Measure.named, measures))), order
+        self.order = order
+        self._give([Measure.named(name) for name in measures])
+
+    def _give(self, measures: Sequence[Measure]) -> None:
+        self.measures = tuple(dict.fromkeys(measures))
         self.score_names = tuple(measure.score for measure in self.measures)
         self.columns, self.counted = (*self.score_names, "count"), ("count",)
+
+    def of_scores(self, scores: Sequence[str]) -> Retrieval:
+        part = copy(self)
+        part._give([self.measures[self.score_names.index(score)] for score in scores])
+        return part
 
     def statistics(self, batch: Batch) -> Array:
         """(n, measures + 1); NaN for queries without a judgement."""

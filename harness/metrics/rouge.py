@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -77,7 +78,7 @@ class Rouge(Metric):
                     f"metrics.rouge.types has {type_!r}; expected rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeS "
                     "or rougeSU"
                 )
-        self.types = tuple(dict.fromkeys(types))
+        self._give(types)
         self.stemmer, self.compat = stemmer, compat
         self.tokenizer = "unicode" if tokenizer == "words" else tokenizer  # BLEU's name of the same words
         self.stopwords, self.references, self.beta = stopwords, references, beta
@@ -97,8 +98,17 @@ class Rouge(Metric):
         else:
             self._check_own()
         self._check_stemmer()
+
+    def _give(self, types: Sequence[str]) -> None:
+        self.types = tuple(dict.fromkeys(types))
         self.score_names = tuple(type_ + part for type_ in self.types for part in PARTS)
         self.columns, self.counted = (*self.score_names, "count"), ("count",)
+
+    def of_scores(self, scores: Sequence[str]) -> Rouge:
+        part = copy(self)
+        part.__dict__.pop("_rules", None)  # they name the types
+        part._give([score for score in scores if score in self.types])
+        return part
 
     def _check_own(self) -> None:
         missing = [*(f"types has {type_}" for type_ in self.types if type_ in PERL_ONLY)]

@@ -191,6 +191,11 @@ class Metric(ABC):
             return None
         return self.statistics(batch), self.statistics(replace(batch, outputs=_firsts(batch.references)))
 
+    def of_scores(self, scores: Sequence[str]) -> Metric | None:
+        """The same with these of its scores and the columns that they need, as if it had been asked for no others, so
+        that runs with other lists of scores can be compared. None where that is not one of its options."""
+        return None
+
     def in_windows(self) -> Metric:
         """The same for texts of any length: one that cuts texts which are longer than its encoder's window gives one
         that looks at all of them, a window at a time, and has a score `….truncated` that counts them."""

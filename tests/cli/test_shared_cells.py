@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import harness
 from harness.inputs import shelf
@@ -145,3 +146,18 @@ def test_prompts_come_from_files_and_from_a_group(files: Path, cli: Cli, tiny: s
         refused = cli(*words, f"system.prompt={prompt}")
         assert refused.code == 1
         assert message in refused.err
+
+
+def test_an_edited_prompt_file_is_another_run(files: Path, cli: Cli, tiny: str) -> None:
+    """The key holds what is asked: the answers to the first prompt stay."""
+    prompt = files / "a.txt"
+    prompt.write_text("Sum up: {{ source }}\n")
+    words = (*RUN, "system=huggingface", f"system.model={tiny}", "system.max_new_tokens=2", "limit=1", "--json")
+    first, same = (json.loads(cli(*words, "system.prompt=@a.txt").out)["runs"][0] for _ in range(2))
+    prompt.write_text("${oc.env:HOME}\nSay again: {{ source }}\n")
+    edited = json.loads(cli(*words, "system.prompt=@a.txt").out)["runs"][0]
+    assert same["folder"] == first["folder"] != edited["folder"]
+    config = Path(edited["folder"], "config.yaml")
+    assert yaml.safe_load(config.read_text())["system"]["prompt"] == "${oc.env:HOME}\nSay again: {{ source }}"
+    again = cli("reproduce", edited["folder"], "--from", "system", "--trust")
+    assert again.code == 0, again.out + again.err

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.inputs.prompts import Prompt
+from harness.inputs.prompts import Prompt, with_text
 from harness.types import Context, Example, HarnessError
 from tests.conftest import example, write_jsonl
 
@@ -81,6 +81,20 @@ def test_a_prompt_in_a_file(tmp_path: Path) -> None:
     assert Prompt(f"@{tmp_path}/a.txt")(example("1", "a")) == "Sum up: a"
     with pytest.raises(HarnessError, match=r"cannot be read \(No such file or directory\)"):
         Prompt(f"@{tmp_path}/b.txt")
+
+
+def test_a_config_holds_the_text_of_a_file(tmp_path: Path) -> None:
+    def asked(text: str) -> str:
+        (tmp_path / "a.txt").write_text(text)
+        options = with_text({"prompt": f"@{tmp_path}/a.txt", "seed": 1})
+        assert options["seed"] == 1 and str(tmp_path) not in options["prompt"]
+        return Prompt(options["prompt"])(example("1", "a"))
+
+    assert asked("Sum up:\n{{ source }}\n") == "Sum up:\na"
+    assert asked("@all: {{ source }}") == "@all: a"
+    assert asked("prompts:/ {{ source }}") == "prompts:/ a"
+    for left in ({"prompt": f"@{tmp_path}/b.txt"}, {"prompt": "{{ source }}"}, {}):
+        assert with_text(left) == left
 
 
 @pytest.mark.parametrize("template", ["Say something.", "{{ 1 + 1 }}"])

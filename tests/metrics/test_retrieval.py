@@ -95,6 +95,20 @@ def test_names_and_means_of_ir_measures(qrels: Qrels, run: Run) -> None:
     assert means == pytest.approx([peer[measure] for measure in OURS], abs=1e-12)
 
 
+def test_some_of_its_measures() -> None:
+    """As if it had been asked for no others: of rows, columns, titles and scores."""
+    batch = Batch(["", ""], [], passages={
+        "contexts": Contexts.of([[{"id": "a", "score": 2}, {"id": "b", "score": 1}], [{"id": "c", "score": 1}]]),
+        "relevant": Contexts.of_grades([{"b": 2}, {"c": 1, "d": 1}]),
+    })  # fmt: skip
+    whole, alone = Retrieval(["nDCG@10", "RR", "AP"], order="given"), Retrieval(["AP", "RR"], order="given")
+    part = whole.of_scores(["map", "mrr"])
+    assert (part.columns, part.score_names, part.definition()) == (alone.columns, alone.score_names, alone.definition())
+    assert [part.title_of(name) for name in part.score_names] == ["MAP", "MRR"]
+    np.testing.assert_array_equal(part.statistics(batch), alone.statistics(batch))
+    assert whole.score_names == ("ndcg_10", "mrr", "map")
+
+
 @given(QRELS, RUNS)
 def test_judged(qrels: Qrels, run: Run) -> None:
     """As many of the first three as have any grade. (ir_measures breaks ties the other way.)"""

@@ -323,6 +323,29 @@ def test_a_score_that_one_of_the_runs_lacks() -> None:
     ]
 
 
+def test_what_runs_with_other_lists_of_scores_share_is_compared(caplog: pytest.LogCaptureFixture) -> None:
+    random = np.random.default_rng(3)
+    words = [random.choice(list("abcdefgh"), 12) for _ in range(30)]
+    references = [[" ".join(each)] for each in words]
+    lists = {"a": ["rouge1", "rouge2"], "b": ["rougeL", "rouge2"], "c": ["rouge2"]}
+    runs = [
+        harness.evaluate(
+            [" ".join(random.permutation(each)) for each in words], references, [{"rouge": {"types": types}}],
+            resamples=0, name=name,
+        )
+        for name, types in lists.items()
+    ]  # fmt: skip
+    (row,) = harness.compare(runs[:2], resamples=50)
+    assert row.score == "rouge2" and "not in all of 'a', 'b', so not compared: rouge1, rougeL" in caplog.text
+    assert row.difference == pytest.approx(runs[1].scores["rouge2"].estimate - runs[0].scores["rouge2"].estimate)
+    assert [each.score for each in harness.compare(runs, resamples=50)] == ["rouge2"] * 3
+    with pytest.raises(HarnessError, match="^'b', 'c' have no rouge1; expected it in every run$"):
+        harness.compare(runs, resamples=50, scores=["rouge1"])
+    other = harness.evaluate(["a"] * 30, references, [{"rouge": {"types": ["rouge3"]}}], resamples=0, name="d")
+    with pytest.raises(HarnessError, match=r"defined differently \(scores: rouge2, .* and rouge3, "):
+        harness.compare([runs[2], other], resamples=50)
+
+
 def test_no_number_of_examples_shows_a_difference_in_the_untested_direction() -> None:
     values = np.random.default_rng(0).random(60)
     for metric, tested, untested in ((Given(), "better", "worse"), (Lower(), "worse", "better")):

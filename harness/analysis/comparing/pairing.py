@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.comparing.shared_scores import on_shared_scores
 from harness.analysis.stored.cell_names import cell_of, labels
 from harness.inputs import arrow, files
 from harness.types import Group, HarnessError, RunResult, nearest
@@ -40,7 +41,8 @@ def grouped(runs: Sequence[RunResult], base: RunResult | None = None) -> list[Gr
         first = distinct[members[0]]
         dataset = first.dataset if datasets.count(first.dataset) == 1 else f"{first.dataset} ({key[:8]})"
         order = first.columns("id", "repeat") if len(members) > 1 else None
-        ready = tuple(replace(in_order(named[i], first, order), dataset=dataset) for i in members)
+        ordered = [replace(in_order(named[i], first, order), dataset=dataset) for i in members]
+        ready = tuple(on_shared_scores(ordered))
         against = base is not None and len(members) > 1 and _baseline_of([distinct[i] for i in members], base)
         groups.append(Group(dataset, ready, None if against is False else ready[against]))
     return groups
@@ -76,18 +78,21 @@ def check_scores(groups: Sequence[Group], scores: Sequence[str] | None) -> None:
     for score in scores or ():
         if score not in known and (owner := next((run for run in runs if score in run.scores and run.untested), None)):
             raise HarnessError(f"{score} of {owner.name} cannot be tested: {_untested([owner])}")
+        lacking = [run.name for run in runs if score not in run.scores]
+        if score not in known and len(lacking) < len(runs):  # some were asked for it, and others for other scores
+            raise HarnessError(f"{files.some(lacking)} {_has_or_have(lacking)} no {score}; expected it in every run")
         if score not in known:
             hint = nearest(score, headline)
             raise HarnessError(f"no run has the score {score!r}{hint}; expected one of {', '.join(headline)}")
         if "." in score:
             raise HarnessError(f"{score} is a sub-score, which gets an interval only; expected {score.split('.')[0]}")
-        if not any(_pair_has(group, name) for group in groups for name in known[score]):
+        if not any(_pair_has(group, score) for group in groups):
             metric = known[score][0]
-            lacking = [run.name for run in runs if metric not in run.statistics]
+            lacking = [run.name for run in runs if not _has(run, score)]
             names = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
             first = lacking[0] if len(lacking) == 1 else "RUN"
             raise HarnessError(
-                f"{names} {'has' if len(lacking) == 1 else 'have'} no {score}; expected it in every run: "
+                f"{names} {_has_or_have(lacking)} no {score}; expected it in every run: "
                 f"harness score {first} 'metrics=[{metric}]' adds it"
             )
 
@@ -135,9 +140,17 @@ def tested(groups: Sequence[Group], scores: Sequence[str] | None) -> tuple[str, 
     return tuple(score for score in scores if score not in untested)
 
 
-def _pair_has(group: Group, metric: str) -> bool:
-    owners = [run for run in group.runs if metric in run.statistics]
-    return len(owners) > 1 and (group.baseline is None or metric in group.baseline.statistics)
+def _pair_has(group: Group, score: str) -> bool:
+    owners = [run for run in group.runs if _has(run, score)]
+    return len(owners) > 1 and (group.baseline is None or _has(group.baseline, score))
+
+
+def _has_or_have(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _has(run: RunResult, score: str) -> bool:
+    return any(score in statistics.metric.score_names for statistics in run.statistics.values())
 
 
 def _references(run: RunResult) -> str:

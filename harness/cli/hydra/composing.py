@@ -19,7 +19,7 @@ from harness.cli.hydra import calling, varied, view_words
 from harness.cli.hydra.checking import check_flags, check_values
 from harness.cli.hydra.interpolations import origins
 from harness.cli.hydra.watching import Watch
-from harness.inputs import plugins, shelf
+from harness.inputs import plugins, prompts, shelf
 from harness.run import config as core
 from harness.run.sharing import stamped
 from harness.store.sweep_cells import cell
@@ -180,7 +180,8 @@ def contents(composed: DictConfig) -> tuple[dict[str, Any], masking.Origins]:
     config = {str(k): v for k, v in resolved.items()}
     config["tracking"] = settled(config["tracking"])
     if isinstance(config["system"], Mapping):
-        config["system"] = registry_prompts.pinned(config["system"], config["tracking"].get("uri"))
+        asked = prompts.with_text(config["system"])
+        config["system"] = registry_prompts.pinned(asked, config["tracking"].get("uri"))
     if isinstance(config["dataset"], Mapping):
         config["dataset"] = datasets.pinned(config["dataset"])
     return config, origins(composed)
