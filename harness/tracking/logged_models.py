@@ -27,6 +27,8 @@ KEY = "harness.model_key"
 EXTERNAL = {"mlflow.model.isExternal": "true"}
 OF_WEIGHTS = ("model", "adapter", "revision", "tokenizer", "dtype", "base_url", "step", "series")
 """Options of a system that say which model it is, not how it is asked."""
+IN_TRAINING = ("step", "series")
+"""Of these, what only an evaluation as a checkpoint knows."""
 MAX_EXPERIMENTS = 1000
 
 
@@ -45,6 +47,7 @@ def model_of(client: Any, experiment: str, run: RunResult) -> str | None:
     if known.model_ids(client.tracking_uri, KEY, key) != []:
         models = _known(client, [experiment], key) or _known(client, _experiments(client), key)
         if models:
+            _place(client, models[0], params_of(run.manifest["config"].get("system") or {}, key))
             return str(models[0].model_id)
     made = _made(client, experiment, run, key)
     if known.model_ids(client.tracking_uri, KEY, key) == [made.model_id]:
@@ -65,6 +68,16 @@ def _known(client: Any, experiments: list[str], key: str) -> list[Any]:
     models = client.search_logged_models(experiments, filter_string=f"tags.`{KEY}` = '{key}'")
     ready = [model for model in models if str(getattr(model.status, "value", model.status)) == "READY"]
     return sorted(ready, key=lambda model: (model.creation_timestamp, model.model_id))
+
+
+def _place(client: Any, model: Any, params: Mapping[str, str]) -> None:
+    """Adds to a model where it stands in its training, which whoever evaluated it first may not have known."""
+    from mlflow.exceptions import MlflowException
+
+    unknown = {name: params[name] for name in IN_TRAINING if name in params and name not in model.params}
+    if unknown:
+        with suppress(MlflowException):  # another process was quicker
+            client.log_model_params(model.model_id, unknown)
 
 
 def _made(client: Any, experiment: str, run: RunResult, key: str) -> Any:
