@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-NUMERIC = re.compile(
-    r"(?P<option>\+{0,2}(dataset\.version|(system|metrics\.[^.=\s]+)\.revision))=(?P<value>\d+(e\d+)?)"
-)
+OPTION = r"\+{0,2}(dataset\.version|(system|metrics\.[^.=\s]+)\.revision)"
+NUMERIC = re.compile(rf"(?P<option>{OPTION})=(?P<value>\d+(e\d+)?)")
 
 
 def quoted(overrides: Sequence[str]) -> list[str]:
