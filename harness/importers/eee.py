@@ -198,7 +198,7 @@ def _exact(text: Any, place: str) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        return mapping(json.loads(str(text)), place, VALUES)
+        return dict(mapping(json.loads(str(text)), place, VALUES))
     except ValueError:
         raise HarnessError(f"{place}: {VALUES!r} is {str(text)[:40]!r}; expected JSON") from None
 

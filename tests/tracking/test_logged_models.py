@@ -83,6 +83,7 @@ def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     names = [str(folder) for folder in folders]
     unregistered = cli("best", *names, "--resamples", "50", "--alias", "champion")
     assert unregistered.code == 1 and "is not in MLflow's registry" in unregistered.err
+    assert f'mlflow.register_model("models:/{best.model_id}", NAME)' in unregistered.err
     wrong = cli("best", *names, "--resamples", "50", "--alias", "champion", "--score", "blue")
     assert wrong.code == 1 and "no run has the score 'blue' (did you mean 'bleu'?)" in wrong.err
     monkeypatch.setattr(mlflow.tracking._tracking_service.utils, "_tracking_uri", None)
@@ -91,6 +92,13 @@ def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     assert called.code == 0, called.err
     assert f"dates-{kind} version {registered.version} is now dates-{kind}@champion" in called.out
     assert store.get_model_version_by_alias(f"dates-{kind}", "champion").version == registered.version
+
+
+def test_outputs_without_a_model_get_no_alias(files: Path, cli: Cli) -> None:
+    for name in ("bad", "good"):
+        assert cli(*RUN, f"system.path={name}.jsonl").code == 0
+    called = cli("best", *map(str, Path("runs/harness").glob("dev-*")), "--resamples", "50", "--alias", "champion")
+    assert called.code == 1 and "dev-good has no model in MLflow; expected the run of a model" in called.err
 
 
 def test_an_endpoint_is_a_model_where_it_has_a_revision() -> None:
