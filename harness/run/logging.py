@@ -195,8 +195,8 @@ def set_alias(run: RunResult, alias: str) -> list[tuple[str, str]]:
         raise HarnessError(f"the alias {alias} of {run.name} could not be set: {reason(error)}") from None
     if not models:
         raise HarnessError(
-            f"--alias {alias}: {run.name} has no model in MLflow; expected the run of a model (stored outputs, functions "
-            "and programs are none)"
+            f"--alias {alias}: {run.name} has no model in MLflow; expected the run of a model (stored outputs, "
+            "functions and programs are none)"
         )
     if not versions:
         raise HarnessError(
