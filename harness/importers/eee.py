@@ -12,8 +12,8 @@ https://evalevalai.com/projects/every-eval-ever
 | `lower_is_better` | lower is better |
 | texts, numbers and flags of `metadata` | fields, which do not count as data: they may say something of the output |
 
-`harness export RUN --format eee` writes the same, a row for each example and headline score, with the interval of each
-score as its uncertainty. An EEE record without samples has nothing that could be resampled, and is refused.
+An EEE record without samples has nothing that could be resampled, and is refused. `harness export RUN --format eee`
+(eee_export.py) writes more into a record: then the fields are data again, and the imported run pairs with the exported.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.importers.checked import Choice, items, mapping, named, plain
 from harness.importers.log import Log, Origin, Sample
-from harness.importers.stored import StoredRun, stamp
 from harness.inputs import files
 from harness.types import HarnessError
 
@@ -39,16 +37,13 @@ KNOWN = (0, 3)
 EXPECTED = "a record of Every Eval Ever"
 EXAMPLE, REPEAT = "harness_example", "harness_repeat"
 """Fields in which an exported run says which output of which example a sample is."""
-SYSTEM, CLUSTER = "harness_system", "harness_cluster"
-"""Details in which it says what its system is called, and by which field its examples belong together."""
+VALUES = "harness_values"
+"""The field in which it has, as JSON, what of an example is no text: a source of none among them."""
+SYSTEM, CLUSTER, DATA = "harness_system", "harness_cluster", "harness_data"
+"""Details in which it says what its system is called, by which field its examples belong together, and the key of its
+data."""
 Samples = dict[str, tuple[str, dict[str, Any], dict[str, float | None]]]
 """By id: (where it is, its first row, its scores)."""
-SOURCE = {
-    "source_name": "harness",
-    "source_type": "evaluation_run",
-    "source_organization_name": "unknown",
-    "evaluator_relationship": "other",
-}
 NEEDED = ("evaluation_id", "model_info", "evaluation_results", "schema_version")
 
 
@@ -167,7 +162,8 @@ def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> 
             version=str(library.get("version") or "") or None,
             model=model,
             cluster=details.get(CLUSTER),
-            of_data=False,
+            of_data=DATA in details,
+            data_key=details.get(DATA),
             library=str(library.get("name") or "") or None,
             lower_is_better=frozenset(lower),
         )
@@ -175,17 +171,19 @@ def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> 
     for id_, (place, row, scores) in rows.items():
         asked = mapping(row["input"], place, "input")
         fields = plain(mapping(row.get("metadata"), place, "metadata"))
+        exact = _exact(fields.pop(VALUES, None), place)
+        source = exact.pop("source", asked.get("raw"))
         references, error = asked.get("reference"), row.get("error")
         if isinstance(references, str):
             references = [references]
         result.add(
             Sample(
                 fields.pop(EXAMPLE, id_),
-                asked.get("raw"),
+                source,
                 [str(text) for text in items(references, place, "reference")],
                 _output(row, place) if error is None else None,
                 scores,
-                fields,
+                {**fields, **exact},
                 None if error is None else str(error),
                 _repeat(fields.pop(REPEAT, 0), place) + 1,
                 _info(row, place),
@@ -193,6 +191,16 @@ def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> 
             place,
         )
     return result
+
+
+def _exact(text: Any, place: str) -> dict[str, Any]:
+    """What of an exported example is no text; empty where that says nothing."""
+    if text is None:
+        return {}
+    try:
+        return dict(mapping(json.loads(str(text)), place, VALUES))
+    except ValueError:
+        raise HarnessError(f"{place}: {VALUES!r} is {str(text)[:40]!r}; expected JSON") from None
 
 
 def _repeat(value: Any, place: str) -> int:
@@ -215,111 +223,3 @@ def _info(row: Mapping[str, Any], place: str) -> dict[str, Any]:
     latency = mapping(row.get("performance"), place, "performance").get("latency_ms")
     info = {name: usage[name] for name in ("input_tokens", "output_tokens") if usage.get(name) is not None}
     return {**info, "seconds": latency / 1000} if isinstance(latency, int | float) else info
-
-
-# ---------------------------------------------------------------- export
-
-
-def export(run: StoredRun, folder: Path) -> list[Path]:
-    """Writes a run below a folder as EEE has them: data/DATASET/DEVELOPER/MODEL/UUID.json and the samples."""
-    unique = uuid.UUID(bytes=hashlib.sha256(f"{run.key} {NAME} {VERSION}".encode()).digest()[:16], version=4)
-    model = run.model if "/" in run.model else f"unknown/{run.model}"
-    developer, name = _split(model)
-    place = Path("data", named(run.dataset), developer, name)
-    evaluation = f"{run.dataset}/{model}/{stamp(run.ended)}"
-    scores = run.headline
-    details = {"deployment_type": "unknown", "model_availability": "unknown", SYSTEM: run.system}
-    if run.cluster is not None:
-        details[CLUSTER] = run.cluster
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(run, model, evaluation, scores)]
-    content = "".join(lines).encode()
-    sidecar = place / f"{unique}_samples.jsonl"
-    record = {
-        "schema_version": VERSION,
-        "evaluation_id": evaluation,
-        "evaluation_timestamp": run.ended,
-        "retrieved_timestamp": stamp(run.ended),
-        "source_metadata": SOURCE,
-        "eval_library": {"name": "harness", "version": run.version},
-        "model_info": {"name": run.system, "id": model, "additional_details": details},
-        "evaluation_results": [_result(run, score) for score in scores],
-        "detailed_evaluation_results": {
-            "format": "jsonl",
-            "file_path": sidecar.as_posix(),
-            "hash_algorithm": "sha256",
-            "checksum": hashlib.sha256(content).hexdigest(),
-            "total_rows": len(lines),
-        },
-    }
-    record_content = json.dumps(record, indent=2, ensure_ascii=False).encode()
-    return run.write(folder, {sidecar: content, place / f"{unique}.json": record_content})
-
-
-def _split(model: str) -> tuple[str, str]:
-    developer, _, name = model.rpartition("/")
-    return named(developer), re.sub(r"[^\w.+-]+", "_", name) or "model"
-
-
-def _result(run: StoredRun, name: str) -> dict[str, Any]:
-    score = run.scores[name]
-    there = {"lower": "low", "upper": "high", "confidence_level": "level", "method": "method"}
-    interval = {name: score[here] for name, here in there.items()}
-    known = score["low"] is not None and score["high"] is not None
-    uncertainty = {"num_samples": run.examples, **({"confidence_interval": interval} if known else {})}
-    return {
-        "evaluation_result_id": f"{run.dataset}/{name}",
-        "evaluation_name": run.dataset,
-        "source_data": {
-            "dataset_name": run.dataset,
-            "source_type": "other",
-            "additional_details": {"key": run.dataset_key},
-        },
-        "metric_config": {
-            "metric_id": name,
-            "metric_name": name,
-            "lower_is_better": not score["higher_is_better"],
-            "additional_details": {"signature": score["signature"]},
-        },
-        "score_details": {"score": score["estimate"], "uncertainty": uncertainty},
-    }  # fmt: skip
-
-
-def _rows(run: StoredRun, model: str, evaluation: str, scores: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One for each example and headline score; several outputs of an example are samples ID#1, ID#2, …
-
-    A sample is correct whose score is the best that there is: 1, or 100 where some score is above 1.
-    """
-    fields, best = run.fields(), {name: run.best(name) for name in scores}
-    for row in run.rows():
-        metadata = {name: str(row[name]) for name in fields if row[name] is not None}
-        if run.repeats > 1:
-            metadata |= {EXAMPLE: row["id"], REPEAT: str(row["repeat"])}
-        sample = row["id"] if run.repeats == 1 else f"{row['id']}#{row['repeat'] + 1}"
-        asked = {"raw": row["source"] or "", "reference": list(row["references"])}
-        hashed = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-        answer = {
-            "turn_idx": 0,
-            "source": "output.raw",
-            "extracted_value": row["output"] or "",
-            "extraction_method": "none" if row["output"] == row["raw_output"] else "postprocess",
-            "is_terminal": True,
-        }
-        for name in scores:
-            value = row[name]
-            failed = row["error"] or (f"no {name}" if value is None or value != value else None)
-            yield {
-                "schema_version": VERSION,
-                "evaluation_id": evaluation,
-                "model_id": model,
-                "evaluation_name": run.dataset,
-                "evaluation_result_id": f"{run.dataset}/{name}",
-                "sample_id": sample,
-                "sample_hash": hashed,
-                "interaction_type": "single_turn",
-                "input": asked,
-                "output": {"raw": [row["raw_output"] or ""]},
-                "answer_attribution": [answer],
-                "evaluation": {"score": 0.0 if failed else value, "is_correct": not failed and value >= best[name]},
-                "error": failed,
-                "metadata": metadata,
-            }

@@ -206,7 +206,7 @@ def _sample(sample: Mapping[str, Any], place: str, choice: Choice) -> Sample:
     target, error, epoch = sample.get("target"), sample.get("error"), sample.get("epoch") or 1
     if not isinstance(epoch, int):
         raise HarnessError(f"{place}: 'epoch' is {str(epoch)[:40]!r}; expected a whole number")
-    references = [target] if isinstance(target, str) else items(target, place, "target")
+    references = target if isinstance(target, list) else [] if target is None else [target]
     return Sample(
         sample["id"],
         _text(sample.get("input"), attached),
@@ -232,7 +232,7 @@ def _text(content: Any, attached: Mapping[str, Any]) -> str:
         return "\n\n".join(text for part in content if (text := _text(part, attached)))
     if isinstance(content, dict):
         return _text(content.get("content", content.get("text", "")), attached)
-    return ""
+    return "" if content is None else json.dumps(content)  # a number, as it is written
 
 
 def _completion(output: Mapping[str, Any], answer: Mapping[str, Any], attached: Mapping[str, Any]) -> str:

@@ -57,6 +57,8 @@ class Origin:
     of_data: bool = True
     """Whether the samples' fields belong to the data, or may say something of the output: then they are no part of the
     data's key."""
+    data_key: str | None = None
+    """Of the data of the run that was exported, where the log says so."""
     library: str | None = None
     """What computed the scores, where that is not the tool itself."""
 

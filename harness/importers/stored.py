@@ -15,7 +15,8 @@ from typing import Any
 from harness.store import atomic
 from harness.store.example_table import COLUMNS, read_examples
 from harness.store.finished import documents
-from harness.types import IMPORTED, HarnessError
+from harness.store.rescored import Stored
+from harness.types import ABSENT, IMPORTED, HarnessError
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,14 @@ class StoredRun:
         """The columns of the data's own fields."""
         names = (name for name in self.table.column_names if not name.startswith(IMPORTED))
         return [name for name in names if name not in COLUMNS and name not in self.scores]
+
+    def data_fields(self) -> Iterator[dict[str, Any]]:
+        """Of each row the data's own fields, with the values that the data set had."""
+        metadata = Stored(self.folder).rows.metadata
+        columns = {name: column for name, column in metadata.items() if not name.startswith(IMPORTED)}
+        for row in range(self.table.num_rows):
+            values = ((name, column[row]) for name, column in columns.items())
+            yield {name: value for name, value in values if value is not ABSENT}
 
     def write(self, folder: Path, contents: Mapping[Path, bytes]) -> list[Path]:
         """Writes files below a folder, each whole; none of another content is overwritten."""

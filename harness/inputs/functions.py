@@ -13,6 +13,7 @@ A leaf, for every room: a metric and a system can both be a function.
 from __future__ import annotations
 
 import importlib
+import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -75,8 +76,14 @@ def together(call: Callable[[list[Any]], list[Output]], items: list[Any], failed
 
 
 def kind(value: Any) -> str:
-    """A value for a message, whatever it is."""
-    return f"{type(value).__name__} {str(value)[:40]!r}"
+    """A value for a message, whatever it is; a function by its name, not by its address.
+
+    >>> kind(None), kind([1]), kind(kind)
+    ('None', "list '[1]'", "function 'kind'")
+    """
+    if value is None:
+        return "None"
+    return f"{type(value).__name__} {(value.__name__ if inspect.isroutine(value) else str(value)[:40])!r}"
 
 
 def load(place: str) -> tuple[Callable[..., Any], str]:

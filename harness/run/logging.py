@@ -190,12 +190,17 @@ def set_alias(run: RunResult, alias: str) -> list[tuple[str, str]]:
         raise HarnessError(f"{run.name} is not in MLflow; expected harness sync {run.path} first")
     uri = followed(place.get("uri"), trust=False)[0] or default_uri(runs_folder())
     try:
-        versions = logged_models.set_alias(uri, place["run_id"], alias)
+        models, versions = logged_models.set_alias(uri, place["run_id"], alias)
     except Exception as error:  # MLflow raises its own, its database's and the network's errors
         raise HarnessError(f"the alias {alias} of {run.name} could not be set: {reason(error)}") from None
+    if not models:
+        raise HarnessError(
+            f"--alias {alias}: {run.name} has no model in MLflow; expected the run of a model (stored outputs, "
+            "functions and programs are none)"
+        )
     if not versions:
         raise HarnessError(
-            f"the model of {run.name} is not in MLflow's registry; expected it there "
-            f"(mlflow.register_model of the model on the page of the run {place['run_id']})"
+            f"--alias {alias}: the model of {run.name} is not in MLflow's registry; expected it there: "
+            f'mlflow.register_model("models:/{models[0]}", NAME)'
         )
     return versions

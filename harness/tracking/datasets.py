@@ -189,7 +189,8 @@ def pinned(dataset: Mapping[str, Any]) -> dict[str, Any]:
 def _rows_of(store: Any, dataset: Any) -> Iterator[files.Row]:
     """The records of an evaluation data set; of one that harness.log_dataset wrote the rows that it was made of."""
     own = evaluation_datasets.KEY in dataset.tags
-    for number, record in enumerate(evaluation_datasets.paged(store, dataset.dataset_id), start=1):
+    records = evaluation_datasets.paged(store, dataset.dataset_id)
+    for number, record in enumerate(evaluation_datasets.in_order(records) if own else records, start=1):
         fields = {name: getattr(record, name) for name in ("inputs", "expectations", "outputs", "tags")}
         row = {"id": record.dataset_record_id, **{k: v for k, v in fields.items() if v}}
         place = f"{dataset.name} record {number} ({record.dataset_record_id})"

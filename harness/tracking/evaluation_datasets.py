@@ -6,23 +6,27 @@
 | references: the text of one, a list of several | `expectations.expected_response` |
 | reference_contexts, relevant | `expectations` |
 | id | `tags.id`, and `inputs.id` where two examples have the same inputs: MLflow keeps one record of each |
+| place | `tags.row`: MLflow gives records in any order, and outputs in a text file are told by their line |
 
-The data set carries the content key of its examples as a tag. So the same data is written once, and `dataset=mlflow`
-reads such a data set back as the examples that it was made of: runs on it and runs on the file are comparable.
+The data set carries the content key and the order of its examples as tags. So the same data is written once, and
+`dataset=mlflow` reads such a data set back as the examples that it was made of: runs on it and runs on the file are
+comparable.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.inputs.files import digest
 from harness.tracking import backend
 from harness.types import Example, HarnessError
 
-KEY = "harness.key"
+KEY, ORDER = "harness.key", "harness.order"
+ROW = "row"
 ANSWER = "expected_response"
 PAGE = 1000
 """Records in a call."""
@@ -43,12 +47,13 @@ def write(name: str, examples: Sequence[Example], key: str, place: Place) -> dic
     do not is deleted."""
     backend.check_uri(place.uri)
     backend.reachable(place.uri)
+    content = {KEY: key, ORDER: digest([example.id for example in examples])[:16]}
     with backend.bounded(0), backend.alone(place.uri):
         client = backend.opened(place.uri)
         dataset = _claimed(client, name, place)
-        if dataset.tags.get(KEY) != key:
+        if any(dataset.tags.get(tag) != value for tag, value in content.items()):
             _fill(client, place.uri, dataset.dataset_id, records_of(examples))
-            client.set_dataset_tags(dataset.dataset_id, {KEY: key})  # last: what was cut short is done again
+            client.set_dataset_tags(dataset.dataset_id, content)  # last: what was cut short is done again
             dataset = client.get_dataset(dataset.dataset_id)
     return {"dataset_id": str(dataset.dataset_id), "digest": str(dataset.digest)}
 
@@ -74,14 +79,14 @@ def named(client: Any, name: str) -> list[Any]:
 
 def records_of(examples: Sequence[Example]) -> list[dict[str, Any]]:
     """As MLflow has them."""
-    records = [_record(example) for example in examples]
+    records = [_record(example, row) for row, example in enumerate(examples)]
     if len({json.dumps(record["inputs"], sort_keys=True) for record in records}) < len(records):
         for record in records:
             record["inputs"]["id"] = record["tags"]["id"]
     return records
 
 
-def _record(example: Example) -> dict[str, Any]:
+def _record(example: Example, row: int) -> dict[str, Any]:
     inputs = {name: value for name, value in example.fields().items() if name != "id"}
     answers = example.references
     expectations = {
@@ -92,7 +97,7 @@ def _record(example: Example) -> dict[str, Any]:
     return {
         "inputs": inputs,
         "expectations": {name: value for name, value in expectations.items() if value is not None},
-        "tags": {"id": example.id},
+        "tags": {"id": example.id, ROW: str(row)},
     }
 
 
@@ -122,6 +127,11 @@ def paged(store: Any, dataset_id: str) -> Iterator[Any]:
         yield from records
         if not token:
             return
+
+
+def in_order(records: Iterable[Any]) -> list[Any]:
+    """Records that were written here as the data had them; all are held for that."""
+    return sorted(records, key=lambda record: int((record.tags or {}).get(ROW, 0)))
 
 
 def row_of(record: Any) -> dict[str, Any]:

@@ -50,6 +50,12 @@ def varied(run: RunResult) -> dict[str, str]:
     return {str(name): str(value) for name, value in (cell.get("parameters") or {}).items()}
 
 
+def _step(run: RunResult) -> dict[str, str]:
+    """By which a checkpoint differs from the others of its training run."""
+    system = run.manifest["system"]
+    return {"system.step": str(system["step"])} if system.get("series") else {}
+
+
 def params_of(run: RunResult) -> list[Any]:
     """System, data set and metrics, what was set on the command line, and what the sweep varies."""
     from mlflow.entities import Param
@@ -81,7 +87,7 @@ def tags_of(run: RunResult, more: Mapping[str, str]) -> list[Any]:
         "mlflow.source.name": "harness",
         "mlflow.source.type": "LOCAL",
         "mlflow.runType": "evaluation",  # its page then shows what is below parents
-        **{f"varied.{name}": value for name, value in varied(run).items()},
+        **{f"varied.{name}": value for name, value in {**varied(run), **_step(run)}.items()},
         **linked(manifest["config"]),
     }
     if manifest.get("git"):

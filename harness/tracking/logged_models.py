@@ -27,6 +27,8 @@ KEY = "harness.model_key"
 EXTERNAL = {"mlflow.model.isExternal": "true"}
 OF_WEIGHTS = ("model", "adapter", "revision", "tokenizer", "dtype", "base_url", "step", "series")
 """Options of a system that say which model it is, not how it is asked."""
+IN_TRAINING = ("step", "series")
+"""Of these, what only an evaluation as a checkpoint knows."""
 MAX_EXPERIMENTS = 1000
 
 
@@ -45,6 +47,7 @@ def model_of(client: Any, experiment: str, run: RunResult) -> str | None:
     if known.model_ids(client.tracking_uri, KEY, key) != []:
         models = _known(client, [experiment], key) or _known(client, _experiments(client), key)
         if models:
+            _place(client, models[0], params_of(run.manifest["config"].get("system") or {}, key))
             return str(models[0].model_id)
     made = _made(client, experiment, run, key)
     if known.model_ids(client.tracking_uri, KEY, key) == [made.model_id]:
@@ -65,6 +68,16 @@ def _known(client: Any, experiments: list[str], key: str) -> list[Any]:
     models = client.search_logged_models(experiments, filter_string=f"tags.`{KEY}` = '{key}'")
     ready = [model for model in models if str(getattr(model.status, "value", model.status)) == "READY"]
     return sorted(ready, key=lambda model: (model.creation_timestamp, model.model_id))
+
+
+def _place(client: Any, model: Any, params: Mapping[str, str]) -> None:
+    """Adds to a model where it stands in its training, which whoever evaluated it first may not have known."""
+    from mlflow.exceptions import MlflowException
+
+    unknown = {name: params[name] for name in IN_TRAINING if name in params and name not in model.params}
+    if unknown:
+        with suppress(MlflowException):  # another process was quicker
+            client.log_model_params(model.model_id, unknown)
 
 
 def _made(client: Any, experiment: str, run: RunResult, key: str) -> Any:
@@ -103,9 +116,9 @@ def versions_of(model: Any) -> list[tuple[str, str]]:
         return []
 
 
-def set_alias(uri: str, run_id: str, alias: str) -> list[tuple[str, str]]:
-    """Gives the model of a run this alias in the registry; (name, version) of what has it now, none where the model is
-    not registered."""
+def set_alias(uri: str, run_id: str, alias: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Gives the model of a run this alias in the registry; the ids of the run's models, and (name, version) of what has
+    the alias now, none where the model is not registered."""
     from mlflow import MlflowClient
 
     from harness.tracking.backend import bounded, quiet, reachable
@@ -114,9 +127,9 @@ def set_alias(uri: str, run_id: str, alias: str) -> list[tuple[str, str]]:
     reachable(uri)
     with bounded(0):
         client = MlflowClient(tracking_uri=uri)
-        models = client.get_run(run_id).inputs.model_inputs
-        versions = [entry for model in models for entry in versions_of(client.get_logged_model(model.model_id))]
+        models = [str(model.model_id) for model in client.get_run(run_id).inputs.model_inputs]
+        versions = [entry for model in models for entry in versions_of(client.get_logged_model(model))]
         newest = dict(sorted(versions, key=lambda entry: int(entry[1])))
         for name, version in newest.items():
             client.set_registered_model_alias(name, alias, version)
-    return list(newest.items())
+    return models, list(newest.items())

@@ -27,6 +27,8 @@ from harness.types import HarnessError
 from harness.types import Score as Estimate
 
 quiet()
+Row = tuple[str, list[str], str]
+"""(output, references, source)."""
 EXPECTED = ("expected_response", "references", "expected_output")
 
 
@@ -40,7 +42,8 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
     resamples: int = 10_000
     level: float = 0.95
     seed: int = 12345
-    _rows: list[tuple[str, list[str], str]] = PrivateAttr(default_factory=list)
+    _rows: list[tuple[float, Row]] = PrivateAttr(default_factory=list)
+    """With the value that each was given."""
     _whole: tuple[int, Estimate] | None = PrivateAttr(default=None)
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
 
@@ -53,12 +56,13 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
         """The score of one output; the row is kept for the corpus."""
         row = (_text(outputs), _references(expectations), _source(inputs))
         score = self._scored([row], 0)
-        if score.estimate is not None:
+        value = None if score.estimate is None else score.estimate + 0.0  # an object of its own
+        if value is not None:
             with self._lock:
-                self._rows.append(row)
-        return Feedback(name=self.name, value=score.estimate, metadata={"signature": score.signature or ""})
+                self._rows.append((value, row))
+        return Feedback(name=self.name, value=value, metadata={"signature": score.signature or ""})
 
-    def _scored(self, rows: Sequence[tuple[str, list[str], str]], resamples: int) -> Estimate:
+    def _scored(self, rows: Sequence[Row], resamples: int) -> Estimate:
         evaluate: Callable[..., Any] = plugins.locate("harness.api.evaluate", "scorer")
         outputs, references, sources = (list(column) for column in zip(*rows, strict=True))
         result = evaluate(
@@ -73,30 +77,38 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
 
     def _aggregation(self, side: str) -> Callable[[list[float]], float]:
         def aggregate(values: list[float]) -> float:
-            score = self._corpus(len(values))
+            try:
+                score = self._corpus(values)
+            finally:
+                if side == "high":  # the last: the next evaluation begins anew
+                    self.clear()
             value = score.estimate if side == "corpus" else getattr(score, side)
-            if side == "high":  # the last: the next evaluation begins anew
-                self.clear()
             if value is None:
                 raise HarnessError(f"{self.name}/{side} of {len(values)} rows has no value")
             return float(value)
 
-        aggregate.__name__ = side
+        aggregate.__name__ = aggregate.__qualname__ = side
         return aggregate
 
-    def _corpus(self, count: int) -> Estimate:
+    def _corpus(self, values: Sequence[float]) -> Estimate:
         """Of the rows that were kept, which are as many as MLflow has values."""
-        if len(self._rows) != count:
-            kept = len(self._rows)
-            self.clear()
+        if len(self._rows) != len(values):
             raise HarnessError(
-                f"{self.name} kept {kept} rows and MLflow has {count} values; expected as many: a scorer is for one "
-                "evaluation at a time, so make another one"
+                f"{self.name} kept {len(self._rows)} rows and MLflow has {len(values)} values; expected as many: a "
+                "scorer is for one evaluation at a time, so make another one"
             )
-        if self._whole is None or self._whole[0] != count:
-            rows = sorted(self._rows)  # they come from several threads: in whatever order, the same bytes
-            self._whole = count, self._scored(rows, self.resamples)
+        if self._whole is None or self._whole[0] != len(values):
+            self._whole = len(values), self._scored(self._in_order(values), self.resamples)
         return self._whole[1]
+
+    def _in_order(self, values: Sequence[float]) -> list[Row]:
+        """The rows as the data has them, on which bounds depend: rows come from several threads in any order, MLflow's
+        values, the very objects that it was given, in that of the data. Sorted where they are other objects, so that
+        the same rows give the same numbers."""
+        by_value = {id(value): row for value, row in self._rows}
+        if all(id(value) in by_value for value in values):
+            return [by_value[id(value)] for value in values]
+        return sorted(row for _, row in self._rows)
 
     def clear(self) -> None:
         """Forgets the rows of an evaluation."""

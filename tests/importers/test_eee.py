@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import harness
 from harness.analysis.importing import exported
 from harness.types import HarnessError
 from tests.importers.conftest import Import
@@ -54,6 +55,34 @@ def test_export(logs: Path, import_logs: Import, tmp_path: Path) -> None:
     assert again.manifest["system"]["repeats"] == 2 and len(again.examples) == 24
     for name in ("includes", "f1"):
         assert again.scores[name].estimate == pytest.approx(run.scores[name].estimate)
+
+
+def test_an_exported_run_pairs_with_itself(
+    import_logs: Import, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Imported again: fields of all kinds and sources of none are the data that they were; if not, that is said."""
+    rows = [
+        {"id": str(i), "references": [f"a dog {i}"], "topic": "news", "length": i, "easy": i > 2, "tags": ["x"]}
+        for i in range(4)
+    ]
+    (tmp_path / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "ours.txt").write_text("a dog 0\na cat 1\na dog 2\na dog\n")
+    asked = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "system.path=ours.txt", "metrics=[bleu]")
+    run = harness.run(*asked, "tracking=none", "stats.resamples=50")
+    samples, record = exported(run.path, "eee", tmp_path / "out")
+    (again,) = import_logs(tmp_path / "out", metrics=("bleu",))
+    assert again.dataset_key == run.dataset_key and not caplog.records
+    assert again.examples["length"].tolist() == [0, 1, 2, 3] and again.examples["source"].isna().all()
+    (row,) = [row for row in harness.compare([run, again]) if row.score == "bleu"]
+    assert (row.n, row.difference) == (4, 0.0)
+
+    content = json.loads(record.read_text())
+    without_checksum(content)
+    record.write_text(json.dumps(content))
+    samples.write_text(samples.read_text().replace('"topic": "news"', '"topic": "mail"'))
+    (other,) = import_logs(tmp_path / "out", system="other")
+    assert other.dataset_key != run.dataset_key
+    assert "are not all of what the exported run was evaluated on" in caplog.text
 
 
 def test_correct_where_scores_go_to_a_hundred(import_logs: Import, tmp_path: Path) -> None:
@@ -113,6 +142,7 @@ def first_row(**fields: Any) -> Any:
         (first_row(evaluation="high"), r"line 1: 'evaluation' is the text 'high'; expected an object"),
         (first_row(sample_id=None), r"line 1: 'sample_id' is null"),
         (first_row(output="a"), r"line 1: 'output' is the text 'a'; expected an object"),
+        (first_row(metadata={"harness_values": "x"}), r"line 1: 'harness_values' is 'x'; expected JSON"),
         (first_row(metadata={"harness_repeat": "x"}), r"line 1: 'harness_repeat' is 'x'; expected a whole number"),
         (lambda content, _: content.update(schema_version=None), r"of the schema None; expected one up to 0\.3\.0"),
         (lambda content, _: content.update(model_info="a"), r"'model_info' is the text 'a'; expected an object"),

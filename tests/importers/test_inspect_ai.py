@@ -143,3 +143,13 @@ def test_messages_and_attachments(logs: Path, import_logs: Import, tmp_path: Pat
     (tmp_path / "messages.json").write_text(json.dumps(log))
     (run,) = import_logs(tmp_path / "messages.json")
     assert run.examples["source"][0] == "What barks?\n\nSay!" and run.examples["output"][0] == "a long answer"
+
+
+def test_targets_that_are_numbers(logs: Path, import_logs: Import, tmp_path: Path) -> None:
+    """As they are written, one or several; what is null has no reference."""
+    log = document(logs)
+    for sample, target in zip(log["samples"], (42, [0.5, "half"], None), strict=True):
+        sample["target"] = target
+    (tmp_path / "numbers.json").write_text(json.dumps(log))
+    (run,) = import_logs(tmp_path / "numbers.json")
+    assert [list(texts) for texts in run.examples["references"]] == [["42"], ["0.5", "half"], []]

@@ -270,7 +270,7 @@ def test_options(options: dict[str, Any], expected: str, write: Callable[..., Pa
     [
         ("[1, 2, 3]", "quality.py:f returned 3 values; expected 4 numbers, one for each output"),
         ("0.5", "quality.py:f returned float '0.5'; expected 4 numbers, one for each output"),
-        ("None", "quality.py:f returned NoneType 'None'; expected 4 numbers"),
+        ("None", "quality.py:f returned None; expected 4 numbers"),
         ("'abcd'", "quality.py:f returned str 'abcd'; expected 4 numbers"),
         ("{1, 2, 3, 4}", "quality.py:f returned set '{1, 2, 3, 4}'; expected 4 numbers"),
         ("[1, '2', 3, 4]", "quality.py:f, value 2, is str '2'; expected a finite number, or null where there is no score"),

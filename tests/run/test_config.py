@@ -133,6 +133,10 @@ MISSPELT: list[tuple[list[str], str]] = [
         "(did you mean 'stats.resamples'?); stats has: buckets, level, method, repeats, resamples, seed",
     ),
     (["datset=file"], "datset is not in the config (did you mean 'dataset'?)"),
+    (
+        ["system=huggingface", "system.max_new_token=8", "system.temprature=1"],  # the first of two
+        "system.max_new_token is not in the config (did you mean 'system.max_new_tokens'?)",
+    ),
     (["nmae=x"], "nmae is not in the config (did you mean 'name'?)"),
     (
         ["metrics=standrd"],

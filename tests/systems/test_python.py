@@ -141,7 +141,7 @@ def test_what_is_returned(make: Make, tmp_path: Path) -> None:
     own = "from harness.types import Output\ndef f(example): return {'1': 3, '2': None, '3': Output('x', info={'finish': 'length'})}[example['id']]"
     assert make(own).generate(BATCH) == [
         Output(None, f"{tmp_path}/own.py:f returned int '3'; expected a text"),
-        Output(None, f"{tmp_path}/own.py:f returned NoneType 'None'; expected a text"),
+        Output(None, f"{tmp_path}/own.py:f returned None; expected a text"),
         Output("x", info={"finish": "length"}),
     ]
     array = "import numpy as np\ndef f(examples): return np.array([e['id'] for e in examples])"
@@ -149,7 +149,7 @@ def test_what_is_returned(make: Make, tmp_path: Path) -> None:
     assert make("def f(examples): return ['a', 2, 'c']", batch=True).generate(BATCH)[1].error == (
         f"{tmp_path}/own.py:f returned int '2'; expected a text"
     )
-    for returned, shown in (("['a', 'b']", "a list of 2"), ("'abc'", "str 'abc'"), ("None", "NoneType 'None'")):
+    for returned, shown in (("['a', 'b']", "a list of 2"), ("'abc'", "str 'abc'"), ("None", "None")):
         with pytest.raises(HarnessError) as raised:
             make(f"def f(examples): return {returned}", batch=True).generate(BATCH)
         assert str(raised.value) == (

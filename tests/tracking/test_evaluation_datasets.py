@@ -59,6 +59,25 @@ def test_data_is_written_once_and_read_back_the_same(files: Path, cli: Cli, uri:
     assert f"has the version {changed['digest']} now; expected {logged['digest']} (dataset.version)" in called.err
 
 
+def test_a_version_that_looks_like_a_number(files: Path, cli: Cli, uri: str) -> None:
+    logged = harness.log_dataset("dev.jsonl", f"numbers {uri[:4]}")
+    for version in ("7130e266", "12345678"):
+        called = cli("run", "dataset=mlflow", f"dataset.path={logged['name']}", f"dataset.version={version}", *SCORED)
+        assert called.code == 1 and f"expected {version} (dataset.version)" in called.err
+
+
+def test_the_order_is_kept(files: Path, uri: str) -> None:
+    """Outputs in a text file are told by their line; the same data in another order is written again."""
+    rows = [{"id": str(i), "source": f"s{i}", "references": [f"r{i}"]} for i in range(30)]
+    for turned, outputs in ((rows, "lines.txt"), (rows[::-1], "turned.txt")):
+        Path(outputs).write_text("".join(f"{row['references'][0]}\n" for row in turned))
+        logged = harness.log_dataset(turned, f"ordered {uri[:4]}")
+        asked = ("dataset=mlflow", f"dataset.path={logged['name']}", "system=predictions", f"system.path={outputs}")
+        run = harness.run(*asked, "metrics=[exact_match]", *SCORED[2:])
+        assert run.examples["id"].tolist() == [row["id"] for row in turned]
+        assert run.scores["exact_match"].estimate == 100
+
+
 def test_what_mlflow_has(files: Path, uri: str) -> None:
     """Inputs, the reference as expected_response, a list where there are several; equal inputs are told apart."""
     write_jsonl(files / "twice.jsonl", [

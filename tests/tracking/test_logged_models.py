@@ -31,6 +31,21 @@ def of_models(cli: Cli, *names: str) -> list[Path]:
     return folders
 
 
+def without_step(folder: Path, then: Callable[[], None]) -> None:
+    """Does something while the run folder says of no step."""
+    whole = (folder / "manifest.json").read_text()
+    manifest = json.loads(whole)
+    del manifest["system"]["step"], manifest["config"]["system"]["step"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    then()
+    (folder / "manifest.json").write_text(whole)
+
+
+def synced(cli: Cli, folders: list[Path], experiment: str) -> None:
+    called = cli("sync", *map(str, folders), "--experiment", experiment)
+    assert called.code == 0, called.out
+
+
 def ranked(store: Any, data: dict[str, str], *experiments: str) -> list[str]:
     models = store.search_logged_models(
         list(experiments),
@@ -49,9 +64,8 @@ def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     uri = f"sqlite:///{files}/runs/mlflow.db" if kind == "sqlite" else request.getfixturevalue("server")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     folders = of_models(cli, "bad", "good")
-    for experiment in ("first", "second"):
-        called = cli("sync", *map(str, folders), "--experiment", f"{kind}-{experiment}")
-        assert called.code == 0, called.out
+    without_step(folders[1], lambda: synced(cli, folders, f"{kind}-first"))  # as the cell of a sweep
+    synced(cli, folders, f"{kind}-second")  # which knows the step: then the model has it
     store = client(uri)
     ids = [store.get_experiment_by_name(f"{kind}-{name}").experiment_id for name in ("first", "second")]
     dataset = json.loads((folders[1] / "manifest.json").read_text())["dataset"]["key"]
@@ -69,6 +83,7 @@ def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     names = [str(folder) for folder in folders]
     unregistered = cli("best", *names, "--resamples", "50", "--alias", "champion")
     assert unregistered.code == 1 and "is not in MLflow's registry" in unregistered.err
+    assert f'mlflow.register_model("models:/{best.model_id}", NAME)' in unregistered.err
     wrong = cli("best", *names, "--resamples", "50", "--alias", "champion", "--score", "blue")
     assert wrong.code == 1 and "no run has the score 'blue' (did you mean 'bleu'?)" in wrong.err
     monkeypatch.setattr(mlflow.tracking._tracking_service.utils, "_tracking_uri", None)
@@ -84,6 +99,13 @@ def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     nobody = cli("gate", names[0], "--baseline", f"models:/dates-{kind}@nobody")
     assert nobody.code == 2
     assert nobody.err.endswith("expected a run, model, version or alias that is there\n")
+
+
+def test_outputs_without_a_model_get_no_alias(files: Path, cli: Cli) -> None:
+    for name in ("bad", "good"):
+        assert cli(*RUN, f"system.path={name}.jsonl").code == 0
+    called = cli("best", *map(str, Path("runs/harness").glob("dev-*")), "--resamples", "50", "--alias", "champion")
+    assert called.code == 1 and "dev-good has no model in MLflow; expected the run of a model" in called.err
 
 
 def test_an_endpoint_is_a_model_where_it_has_a_revision() -> None:

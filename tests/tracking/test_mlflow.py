@@ -113,7 +113,9 @@ def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
         store = client(uri)
         (parent,) = [run for run in stored_runs(store, "sweep") if "harness.group" in run.data.tags]
         assert parent.info.run_name == "2 runs on dev by sentences"
-        assert parent.data.tags["varied.sentences"] == "1, 2"
+        assert parent.data.tags["varied.system.sentences"] == "1, 2"
+        cells = [run for run in stored_runs(store, "sweep") if run.info.run_id != parent.info.run_id]
+        assert sorted(cell.data.tags["varied.system.sentences"] for cell in cells) == ["1", "2"]  # by the same name
         assert parent.data.metrics["best/bleu"] == max(scores.values())
         assert parent.data.metrics["best/bleu.corrected"] <= max(scores.values())
         note = parent.data.tags["mlflow.note.content"]

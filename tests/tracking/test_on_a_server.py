@@ -345,7 +345,12 @@ def test_checkpoints_keep_their_curve(files: Path, cli: Cli, server: str) -> Non
     for key in ("bleu", "interval/bleu.low"):
         history = client(server).get_metric_history(parent.info.run_id, key)
         assert sorted(point.step for point in history) == [100, 200, 300]
-    assert [run.data.tags["mlflow.parentRunId"] for run in runs if run is not parent] == [parent.info.run_id] * 3
+    points = [run for run in runs if run is not parent]
+    assert [run.data.tags["mlflow.parentRunId"] for run in points] == [parent.info.run_id] * 3
+    assert parent.data.tags["varied.system.step"] == "100, 200, 300"
+    assert sorted(run.data.tags["varied.system.step"] for run in points) == ["100", "200", "300"]
+    artifacts = {item.path for item in client(server).list_artifacts(parent.info.run_id)}
+    assert artifacts >= {"curve-dev.png", "forest-dev.png", "report.html"}
 
 
 def test_sync_says_what_failed_and_goes_on(files: Path, cli: Cli, server: str) -> None:

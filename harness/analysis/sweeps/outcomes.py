@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from harness.analysis.comparing.comparing import best
 from harness.analysis.comparing.study import study
 from harness.analysis.pages.pages import PageOptions, page_of
+from harness.analysis.stored import cell_names
 from harness.analysis.stored import parameters as sweeps
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.analysis.sweeps.sweep_study import Asked, sweep
@@ -105,9 +106,14 @@ def _sentences(winners: Sequence[Best], compared: Study) -> list[str]:
 
 def _figures(compared: Study) -> list[tuple[Figure, bytes]]:
     from harness.analysis.figures import figures
+    from harness.analysis.figures.by_score import forest_figures
+    from harness.analysis.figures.view import View
     from harness.report.charts.rendering import rendered
 
-    return [(figure, rendered(figure, ".png")) for figure in figures(compared, kinds=FIGURES)]
+    drawn = figures(compared, kinds=FIGURES)
+    if _steps(compared):  # beside the curve, for the verdicts
+        drawn += [figure for group in compared.groups for figure in forest_figures(View(compared, group))]
+    return [(figure, rendered(figure, ".png")) for figure in drawn]
 
 
 def _steps(compared: Study) -> list[int]:
@@ -117,16 +123,26 @@ def _steps(compared: Study) -> list[int]:
 
 
 def _varied(compared: Study) -> dict[str, Sequence[object]]:
-    """What differs between the configs of runs on the same data, with its values."""
-    if steps := _steps(compared):
-        return {"step": steps}
-    return {
-        parameter.name: parameter.levels for group in compared.groups for parameter in sweeps.parameters(group.runs)
-    }
+    """What the cells were set to, by the names that their own tags have, and the steps of checkpoints; of runs that are
+    no cells what differs between their configs."""
+    steps = _steps(compared)
+    cells = [cell for run in compared.runs if (cell := cell_names.cell_of(run)) is not None]
+    if not cells and not steps:
+        return {
+            parameter.name: parameter.levels for group in compared.groups for parameter in sweeps.parameters(group.runs)
+        }
+    levels: dict[str, Sequence[object]] = {}
+    for name in dict.fromkeys(name for cell in cells for name in cell["parameters"]):
+        values = list(dict.fromkeys(cell["parameters"][name] for cell in cells if name in cell["parameters"]))
+        if len(values) > 1:
+            levels[name] = values
+    return {**levels, **({"system.step": steps} if steps else {})}
 
 
 def _name(compared: Study, varied: Sequence[str]) -> str:
     """`9 runs on dev by temperature, top_p`."""
     kind = "checkpoints" if _steps(compared) else "runs"
     datasets = ", ".join(dict.fromkeys(group.dataset for group in compared.groups))
-    return f"{len(compared.runs)} {kind} on {datasets}" + (f" by {', '.join(varied)}" if varied else "")
+    last = [name.rpartition(".")[2] for name in varied]
+    by = [short if last.count(short) == 1 else name for name, short in zip(varied, last, strict=True)]
+    return f"{len(compared.runs)} {kind} on {datasets}" + (f" by {', '.join(by)}" if by else "")

@@ -28,6 +28,7 @@ from harness.cli.hydra import (
     loading_once,
     project_words,
     recorded,
+    version_words,
     view_words,
 )
 from harness.cli.hydra.composing import check, contents, jobs
@@ -72,7 +73,7 @@ def _ready(arguments: list[str]) -> list[str]:
         ready = project_words.applied(ready)
     project_words.find_code(current(), project_words.typed_folder(ready))
     hidden.check(ready)
-    return view_words.added(ready)
+    return version_words.quoted(view_words.added(ready))
 
 
 SHOWING = ("--cfg", "-c", "--info", "-i")

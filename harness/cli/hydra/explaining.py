@@ -138,11 +138,14 @@ def _valid_names(wrong: str, arguments: list[str]) -> list[str]:
     kept = [a for a in overrides if not a.lstrip("+~").startswith((wrong + "=", wrong + "@"))]
     parser = OverridesParser.create()
     primary = "stored" if typed[:1] == ["score"] else "config"
-    try:
+    single: list[str] = []
+    with suppress(HydraException):
         single = [a for a, o in zip(kept, parser.parse_overrides(kept), strict=True) if not o.is_sweep_override()]
-        composed = loader.compose_config(primary, single, run_mode=RunMode.RUN, with_log_configuration=False)
-    except (HydraException, OmegaConfBaseException):
-        composed = loader.compose_config(primary, [], run_mode=RunMode.RUN, with_log_configuration=False)
+    chosen = [a for a in single if a.partition("=")[0] in groups]  # where another option is wrong as well
+    for words in (single, chosen, []):
+        with suppress(HydraException, OmegaConfBaseException):
+            composed = loader.compose_config(primary, words, run_mode=RunMode.RUN, with_log_configuration=False)
+            break
     tree = OmegaConf.to_container(composed, resolve=False)
     assert isinstance(tree, dict)
     tree.pop("hydra", None)
