@@ -108,9 +108,6 @@ def _scores(rows: Array, truth: float, seed: int) -> Tally:
 
 
 def lines(section: Section) -> Iterator[str]:
-    yield from ("### BLEU of few examples", "")
-    yield "How often 95 % intervals hold, %, and their mean widths; under `auto` that of the score and of a difference."
-    yield ""
     heads = ["examples", "BLEU", "n", "default (log-t)", "width", "expanded", "width", "bca", "difference", "alarms"]
     rows = []
     for name in (name for name, systems in SETS.items() if not systems or (SHARED / name).is_dir()):
