@@ -69,7 +69,7 @@ def people_of(name: str) -> Population:
     return population(name, SETS[name], ("bleu",)) if SETS[name] else summaries()
 
 
-def one(name: str, n: int, rng: np.random.Generator, seed: int) -> Tally:
+def sampled(name: str, n: int, rng: np.random.Generator, seed: int) -> Tally:
     """Whether the interval of the first system's score, that of the difference and the test under the null hypothesis
     are right."""
     people = people_of(name)
@@ -112,7 +112,7 @@ def lines(section: Section) -> Iterator[str]:
     rows = []
     for name in (name for name, systems in SETS.items() if not systems or (SHARED / name).is_dir()):
         for n in SIZES:
-            tally = simulated(partial(one, name, n), section.samples, (n,))
+            tally = simulated(partial(sampled, name, n), section.samples, (n,))
             held = tally["auto held"]
             own = section.held(held, SCORE) if n >= 20 else section.plain(held)
             width, old = (f"{tally[f'{method} width']:.1f}" for method in ("auto", "expanded"))

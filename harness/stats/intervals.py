@@ -246,13 +246,13 @@ def interval(
 ) -> tuple[Array, Array]:
     """(low, high), each (s,), from replicates (resamples, s).
 
-    `more`: for `expanded` how far the replicates fall short; for BCa the jackknife values (n, s); for `studentized`,
-    where `drawn` holds studentised replicates, the standard errors of the estimates (s,).
+    `more`: for `expanded`, and for `normal` with Student's t, how far the replicates fall short; for BCa the jackknife
+    values (n, s); for `studentized`, where `drawn` holds studentised replicates, the errors of the estimates (s,).
     """
     tails = more.tails(level) if isinstance(more, Expansion) else np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "normal":
-        reach = NORMAL.inv_cdf(float(tails[1])) * spread(drawn)
-        return estimates - reach, estimates + reach
+        errors = more.reach(level) * np.sqrt(more.ratio) if isinstance(more, Expansion) else NORMAL.inv_cdf(tails[1])
+        return estimates - errors * spread(drawn), estimates + errors * spread(drawn)
     if method == "bca":
         assert isinstance(more, np.ndarray)
         places = [_bca_tails(drawn[:, i], estimates[i], more[:, i], tails) for i in range(drawn.shape[1])]
