@@ -43,8 +43,8 @@ _PLACES = {
     "HarnessError": "types",
     "Metric": "types",
     "load": "analysis.drop_in",
-    "rankings": "stats.ranking",
-    "runs": "analysis.catalog",
+    "rankings": "stats.comparing.ranking",
+    "runs": "analysis.stored.catalog",
 }
 """Where a public name is defined; all others are in api."""
 
