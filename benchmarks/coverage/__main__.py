@@ -15,6 +15,7 @@ from benchmarks.coverage import (
     few,
     gate,
     meta,
+    products,
     race,
     repeats,
     several,
@@ -28,6 +29,7 @@ from benchmarks.coverage.cells import PAGE, Section, rates, summary, write
 SECTIONS: dict[str, tuple[Callable[[Section], Iterator[str]], int]] = {
     "shares": (shares.lines, 1000),
     "few": (few.lines, 600),
+    "products": (products.lines, 400),
     "several": (several.lines, 1000),
     "repeats": (repeats.lines, 1000),
     "best": (best.lines, 600),

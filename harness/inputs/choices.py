@@ -20,11 +20,15 @@ METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal", "studenti
 """Of a score's interval."""
 OVER_SEEDS = "t over seeds"
 """The method of an interval that allows for new seeds, which is not chosen."""
+LOG_T, T = "log-t", "t"
+"""The methods for BLEU of few examples, on the scale of logarithms, and for differences of it; they are not chosen."""
 METHOD = "auto"
 INTERVALS = {
     "expanded": "expanded percentile bootstrap",
     "agresti-coull": "Agresti–Coull",
     "wilson": "Wilson",
+    LOG_T: "Student's t of logarithms",
+    T: "Student's t with the bootstrap's standard error",
     "tango": "Tango",
     "jackknife": "jackknife",
     **{name: f"{name} bootstrap" for name in ("percentile", "basic", "bca", "normal", "studentized")},

@@ -31,6 +31,7 @@ class Bleu(Metric):
     name = "bleu"
     title = "BLEU"
     digits = 2
+    multiplied = True
     bounds = (0.0, 100.0)
     reads = ("outputs", "references")
     threads = True
@@ -152,6 +153,14 @@ class Bleu(Metric):
         logs = np.where(used & (weights > 0), weights * np.log(np.stack(precisions, axis=-1) / 100), 0.0).sum(-1)
         left = np.where(used, weights, 0.0).sum(-1)
         return np.where(left > 0, np.log(100) + logs * weights.sum() / left, -np.inf)
+
+    def doubt(self, sums: Array) -> str | None:
+        """An order without a match is made up by smoothing, or makes the score 0: resamples say nothing of it."""
+        matched, total = sums[2 : 2 + self.order], sums[2 + self.order : 2 + 2 * self.order]
+        missing = np.flatnonzero((matched == 0) & (total > 0))
+        if not len(missing) or len(missing) == self.order:
+            return None
+        return f"no {missing[0] + 1}-gram of the outputs is in a reference: the interval may hold less than stated"
 
     def digits_of(self, score: str) -> int:
         return 4 if score in ("bleu.bp", "bleu.ratio") else super().digits_of(score)  # of 1, where BLEU is of 100

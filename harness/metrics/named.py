@@ -21,7 +21,7 @@ from harness.types import Alignment, Array, Batch, HarnessError, Integers, Metri
 DELEGATED = (
     "needs_fields", "groups", "columns", "counted", "reads", "threads", "at_once", "lists", "list_kind", "jackknifed",
     "higher_is_better",
-    "needs_references", "needs", "unscored", "averaged", "bounds", "aligns", "context", "fits", "version",
+    "needs_references", "needs", "unscored", "averaged", "multiplied", "bounds", "aligns", "context", "fits", "version",
 )  # fmt: skip
 
 
@@ -72,6 +72,12 @@ class Named(Metric):
     def align(self, outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[Alignment | None] | None:
         self.inner.arrays = self.arrays
         return self.inner.align(outputs, references)
+
+    def caution_of(self, score: str) -> str | None:
+        return self.inner.caution_of(self._of_score[score])
+
+    def doubt(self, sums: Array) -> str | None:
+        return self.inner.doubt(sums)
 
     def title_of(self, score: str) -> str:
         head, _, part = score.partition(".")

@@ -2,9 +2,10 @@
 
 | method | bounds |
 | --- | --- |
-| auto | `agresti-coull` for scores that are shares of examples, else `expanded` |
+| auto | `agresti-coull` for scores that are shares of examples, `log-t` for BLEU of few, else `expanded` |
 | expanded | quantiles of the replicates, further out the fewer units there are (harness/stats/expansion.py) |
 | agresti-coull, wilson | from the binomial distribution (harness/stats/proportions.py) |
+| log-t | Student's t on the scale of logarithms (harness/stats/logarithms.py) |
 | percentile | quantiles of the replicates (Efron and Tibshirani 1993, chapter 13) |
 | basic | the same reflected at the estimate |
 | bca | quantiles corrected for bias, ties counting half, and for acceleration by the exact jackknife (Efron 1987) |
@@ -26,16 +27,17 @@ from functools import partial
 
 import numpy as np
 
-from harness.inputs.choices import OVER_SEEDS
+from harness.inputs.choices import LOG_T, OVER_SEEDS
 from harness.stats import seeds
 from harness.stats.design import Design
 from harness.stats.expansion import NORMAL, Expansion
+from harness.stats.logarithms import by_logarithms, log_interval
 from harness.stats.options import Options
 from harness.stats.proportions import AGRESTI_COULL, WILSON, Evidence, scale_of, share_interval
 from harness.stats.resampling import BLOCK, Sample, quiet_single_thread, replicates
 from harness.stats.studentizing import can_studentize, studentized
 from harness.stats.tally import Tally
-from harness.types import Advance, Array, Engine, HarnessError, Score, Statistics, nothing
+from harness.types import Advance, Array, Engine, HarnessError, Integers, Score, Statistics, nothing
 
 USABLE = 0.9
 """Share of replicates that must have a standard error for studentising; else the percentiles stand in."""
@@ -49,6 +51,7 @@ FEW = 5
 Bounds = Callable[[Array], tuple[Array, Array]]
 """From replicates (resamples, s) to (low, high), each (s,)."""
 DEFAULT = Options()
+NO_PLACES: Integers = np.empty(0, np.int64)
 
 
 def scores(
@@ -102,6 +105,7 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
         elif drawn is not None:
             ends, methods, of_bounds = bounds(sample, drawn, estimates, options)
             errors = of_bounds()
+    doubt = metric.doubt(sample.rows.sum(0)) if sample.summable and sample.design.repeats == 1 else None
     for i, name in enumerate(metric.score_names):
         replicate = None if drawn is None else drawn[:, i]
         yield Score(
@@ -117,6 +121,7 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
             note=_note(
                 _reason(sample.design, float(estimates[i]), options.resamples, replicate, (ends[0][i], ends[1][i])),
                 metric.caution_of(name) if np.isfinite(estimates[i]) else None,
+                doubt if "." not in name and drawn is not None else None,
             ),
             low_error=number(errors[0][i]),
             high_error=number(errors[1][i]),
@@ -145,22 +150,46 @@ def _plain(sample: Sample, estimates: Array, options: Options) -> tuple[Bounds, 
     method = "expanded" if chosen in ("auto", WILSON) else chosen
     more = sample.left_out() if method == "bca" else sample.expansion if method == "expanded" else None
     ends_of = partial(interval, estimates=estimates, level=level, method=method, more=more)
-    shares = np.flatnonzero(sample.two_valued) if chosen in ("auto", WILSON) else np.empty(0, np.int64)
-    if not len(shares):
-        return ends_of, [method] * len(estimates)
-    exact = WILSON if chosen == WILSON else AGRESTI_COULL
+    special = _special(sample, estimates, options)
+
+    def with_special(drawn: Array) -> tuple[Array, Array]:
+        low, high = ends_of(drawn)
+        for _, places, special_ends_of in special:
+            low[places], high[places] = special_ends_of(drawn)
+        return low, high
+
+    methods = [method] * len(estimates)
+    for name, places, _ in special:
+        for i in places:
+            methods[i] = name
+    return with_special, methods
+
+
+def _special(sample: Sample, estimates: Array, options: Options) -> list[tuple[str, Integers, Bounds]]:
+    """(method, places, bounds of the scores there) of scores whose bounds are no quantiles of replicates."""
+    special: list[tuple[str, Integers, Bounds]] = []
+    shares = np.flatnonzero(sample.two_valued) if options.method in ("auto", WILSON) else NO_PLACES
+    if len(shares):
+        exact = WILSON if options.method == WILSON else AGRESTI_COULL
+        special.append((exact, shares, partial(_share_bounds, sample, estimates, (options.level, exact, shares))))
+    logs = by_logarithms(sample, estimates) if options.method == "auto" else NO_PLACES
+    if len(logs):
+        ends = log_interval(sample, estimates, options.level, logs)
+        special.append((LOG_T, logs, lambda drawn: ends))
+    return special
+
+
+def _share_bounds(
+    sample: Sample, estimates: Array, how: tuple[float, str, Integers], drawn: Array
+) -> tuple[Array, Array]:
+    """(low, high) of shares of examples; `how`: at which level, by which method, and their places."""
+    level, exact, places = how
     evidence = Evidence.of(sample.design, sample.expansion, sample.metric.outputs)
     smallest, largest = scale_of(sample.metric)
     scale = largest - smallest
-
-    def with_shares(drawn: Array) -> tuple[Array, Array]:
-        low, high = ends_of(drawn)
-        values, variances = (estimates[shares] - smallest) / scale, (spread(drawn[:, shares]) / scale) ** 2
-        ends = share_interval(values, variances, evidence, level, exact)
-        low[shares], high[shares] = (smallest + scale * end for end in ends)
-        return low, high
-
-    return with_shares, [exact if i in shares else method for i in range(len(estimates))]
+    values, variances = (estimates[places] - smallest) / scale, (spread(drawn[:, places]) / scale) ** 2
+    low, high = share_interval(values, variances, evidence, level, exact)
+    return smallest + scale * low, smallest + scale * high
 
 
 def _studentized_bounds(
@@ -217,13 +246,13 @@ def interval(
 ) -> tuple[Array, Array]:
     """(low, high), each (s,), from replicates (resamples, s).
 
-    `more`: for `expanded` how far the replicates fall short; for BCa the jackknife values (n, s); for `studentized`,
-    where `drawn` holds studentised replicates, the standard errors of the estimates (s,).
+    `more`: for `expanded`, and for `normal` with Student's t, how far the replicates fall short; for BCa the jackknife
+    values (n, s); for `studentized`, where `drawn` holds studentised replicates, the errors of the estimates (s,).
     """
     tails = more.tails(level) if isinstance(more, Expansion) else np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "normal":
-        reach = NORMAL.inv_cdf(float(tails[1])) * spread(drawn)
-        return estimates - reach, estimates + reach
+        errors = more.reach(level) * np.sqrt(more.ratio) if isinstance(more, Expansion) else NORMAL.inv_cdf(tails[1])
+        return estimates - errors * spread(drawn), estimates + errors * spread(drawn)
     if method == "bca":
         assert isinstance(more, np.ndarray)
         places = [_bca_tails(drawn[:, i], estimates[i], more[:, i], tails) for i in range(drawn.shape[1])]

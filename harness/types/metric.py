@@ -101,6 +101,9 @@ class Metric(ABC):
     """Why an output that did not fail may have no row: `have no contexts`. Said with each score, and of how many."""
     averaged: bool = False
     """True where every score of the corpus is the mean of its examples' scores."""
+    multiplied: bool = False
+    """True where headline scores are products of sums, such as a geometric mean of precisions: of few examples they
+    have intervals on the scale of logarithms."""
     bounds: tuple[float, float] | None = None
     """The range of headline scores, of an example and of a corpus, where there is one."""
     outputs: int = 1
@@ -213,6 +216,10 @@ class Metric(ABC):
     def caution_of(self, score: str) -> str | None:
         """What a reader must know of one of its scores."""
         return self.caution
+
+    def doubt(self, sums: Array) -> str | None:
+        """Why the intervals of headline scores of these sums (k,) may hold less than stated."""
+        return None
 
     def title_of(self, score: str) -> str:
         """One of its scores as papers print it."""

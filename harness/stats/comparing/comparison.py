@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.inputs.choices import T
 from harness.stats.comparing.family import corrected, macro
 from harness.stats.comparing.hypotheses import Hypothesis, Tested
 from harness.stats.comparing.interaction import interactions
@@ -29,6 +30,7 @@ from harness.stats.design import Design
 from harness.stats.expansion import Expansion
 from harness.stats.fewness import fewest, least_p
 from harness.stats.intervals import interval, number, spread
+from harness.stats.logarithms import is_product_of_few
 from harness.stats.options import ComparisonOptions
 from harness.stats.power.detection import needed, smallest_detectable
 from harness.stats.power.planning import against_seeds, degrees_of
@@ -83,7 +85,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
         nulls[pair.before, pair.after] = null.T
     by_example, evidence, errors = paired.examples(pair), paired.evidence(pair), spread(differences)
     gained, expansion = (by_example[1] - by_example[0]).T, evidence.expansion
-    lows, highs = _bounds(pair, paired, differences, seen)
+    usual, (lows, highs) = _bounds(pair, paired, differences, seen)
     differing = paired.differing(pair, gained)
     spreads = paired.seeds.spreads(pair.before, pair.after) if paired.seeds.asked else None
     draws, systems = _Draws(paired, pair, nulls), (pair.baseline.system, pair.system.system)
@@ -101,7 +103,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             differing=differing[j],
             shares=PairedShares.of(gains, metric, evidence, error**2) if right_or_wrong[j] else None,
         )
-        method, low, high = options.interval_method, lows[j], highs[j]
+        method, low, high = usual, lows[j], highs[j]
         if options.method == "auto" and hypothesis.shares is not None:
             method, (low, high) = TANGO, hypothesis.shares.interval(options.level)
         against = options.statistic(np.array(difference), metric.higher_is_better)
@@ -178,16 +180,21 @@ def _believed(posterior: Posterior, differing: int, margin: float | None) -> dic
     return {"posterior_better": number(posterior.better(differing)), "posterior_within": within}
 
 
-def _bounds(pair: Pair, paired: Paired, differences: Array, seen: Array) -> tuple[Array, Array]:
-    """(low, high), each (tested,), from replicates (resamples, tested) of the differences."""
+def _bounds(pair: Pair, paired: Paired, differences: Array, seen: Array) -> tuple[str, tuple[Array, Array]]:
+    """(method, (low, high)), bounds each (tested,), from replicates (resamples, tested) of the differences."""
     options = paired.options
+    method = options.interval_method
     more: Array | Expansion | None = None
-    if options.interval_method == "expanded":
+    if options.method == "auto" and is_product_of_few(pair.metric, paired.design):
+        low, high = interval(differences, seen, options.level, "normal", paired.evidence(pair).expansion)
+        least, most = pair.metric.bounds or (-np.inf, np.inf)
+        return T, (np.maximum(low, least - most), np.minimum(high, most - least))
+    if method == "expanded":
         more = paired.evidence(pair).expansion
-    elif options.interval_method == "bca":
+    elif method == "bca":
         which = tested(pair.metric, options)
         more = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
-    return interval(differences, seen, options.level, options.interval_method, more)
+    return method, interval(differences, seen, options.level, method, more)
 
 
 @dataclass(frozen=True, slots=True)
