@@ -38,7 +38,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 def test_rows_in_the_order_given_marks_by_the_tests(two: list[RunResult]) -> None:
     text = harness.table(two, baseline=two[0], resamples=500)
     lines = text.splitlines()
-    assert lines[0].split("|")[1:3] == [" System ", f" {'BLEU':>22} "]
+    assert lines[0].split("|")[1:3] == [" System ", f" {'BLEU':>23} "]
     assert [line.split()[1] for line in lines[2:4]] == ["worse", "good"]
     compared = {row.score: row.verdict for row in harness.compare(two, baseline=two[0], resamples=500)}
     assert set(compared.values()) == {"better"}

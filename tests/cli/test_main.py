@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
@@ -196,7 +197,9 @@ def test_power_and_best_of_stored_runs(files: Path) -> None:
     answer = json.loads(harness("power", "dev-bad", "dev-good", *asked, cwd=files).stdout)
     row = answer["rows"][0]
     assert (row["score"], row["difference"], row["n"]) == ("bleu", 5, 4)
-    assert row["needed"] == pytest.approx(4 * (row["smallest_detectable"] / 5) ** 2, abs=1)
+    assert (row["smallest_detectable"], row["power"]) == (None, 0)  # four examples show nothing at 0.05
+    quantiles = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+    assert row["needed"] == pytest.approx(4 * (quantiles * row["standard_error"] / 5) ** 2, abs=1)
     printed = harness("best", "dev-bad", "dev-good", cwd=files)
     assert printed.returncode == 0, printed.stderr
     assert "dev: the best of 2 runs, n = 4 examples" in printed.stdout

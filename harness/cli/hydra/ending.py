@@ -54,7 +54,8 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
         other = newest_comparable(runs[0].path)
         comparable = [other, runs[0].path] if other else []
     pages = any(run.mlflow and not run.mlflow.get("uri", "").startswith("http") for run in runs)
-    print_next([run.path for run in together], comparable, pages, _sweep(runs))
+    sweep = _sweep(runs) if len(together) == len(runs) else None  # cells of different metrics are no sweep of one score
+    print_next([run.path for run in together], comparable, pages, sweep)
 
 
 def _sweep(runs: Sequence[RunRecord]) -> str | None:
