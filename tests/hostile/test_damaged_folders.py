@@ -77,7 +77,7 @@ def read_all(folder: Path) -> list[str]:
 def test_a_wrong_type_at_every_place(received: Received, name: str) -> None:
     """Every field of both documents, absent and of every other type: read, or refused with one message."""
     folder = received("good")
-    files, refused = (name, "examples.parquet", "not as this harness writes it"), 0
+    files, refused = (name, "examples.parquet", "not as this harness writes it", "written by an earlier harness"), 0
     for place, wrong, _ in damaged(folder, name):
         said = read_all(folder)
         refused += bool(said)
@@ -234,7 +234,7 @@ def test_fields_of_statistics(cli: Cli, received: Received, field: str, value: A
 OPTIONS = [
     ("harness.metrics.bleu.Bleu", {"max_order": "4"}, "metrics.bleu.max_order is '4'; expected a whole number"),
     ("harness.metrics.bleu.Bleu", {"max_order": 10**6}, "metrics.bleu.max_order=1000000; expected 1 to 9"),
-    ("harness.metrics.bleu.Bleu", {"weights": "x"}, "metrics.bleu.weights is 'x'; expected a list of a number"),
+    ("harness.metrics.bleu.Bleu", {"weights": "x"}, "metrics.bleu.weights is 'x'; expected a list of numbers or null"),
     ("harness.metrics.chrf.Chrf", {}, "statistics.parquet: bleu has the columns sys_len, "),
     ("harness.metrics.python.PythonMetric", {"function": "f:f", "name": [1]}, "metrics.bleu.name is [1]; expected a text"),
 ]  # fmt: skip

@@ -62,9 +62,10 @@ def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
 def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[dict[str, Any]]) -> Iterator[Job]:
     resolved, sources = contents(composed)
     for spec in specs:
+        own = {f"system.{name}": value for name, value in _own(spec).items()}
         yield replace(
             whole,
-            cell=whole.cell and cell({**whole.cell["parameters"], **_own(spec)}, whole.cell["number"]),
+            cell=whole.cell and cell({**whole.cell["parameters"], **own}, whole.cell["number"]),
             system=systems.system(spec) or build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),
