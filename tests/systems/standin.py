@@ -36,6 +36,15 @@ adapters: dict[str, str] = {}
 requests = 0
 
 
+def first_to_die() -> bool:
+    """Whether this is the first of all that were started here: two at once are not both."""
+    try:
+        Path("died").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 def note(file: str, line: str) -> None:
     with lock, open(file, "a") as out:
         print(line, file=out)
@@ -58,9 +67,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.adapter(content)
         with lock:
             requests += 1
-            dying = options.die_after == requests and (options.always or not Path("died").exists())
+            dying = options.die_after == requests and (first_to_die() or options.always)
         if dying:
-            Path("died").touch()
             os._exit(3)
         time.sleep(options.slow)
         if content["model"] not in (options.model, *adapters):
