@@ -10,7 +10,13 @@ import pytest
 from harness.run import manifest
 
 PACKAGE = Path(manifest.__file__).parents[1]
-INDIFFERENT = ("report/page/build.py", "cli/main.py", "analysis/comparing/study.py", "tracking/mlflow.py", "systems/lead.py")
+INDIFFERENT = (
+    "report/page/build.py",
+    "cli/main.py",
+    "analysis/comparing/study.py",
+    "tracking/mlflow.py",
+    "systems/lead.py",
+)
 DECIDING = (
     "metrics/bleu.py",
     "metrics/kernels/ngrams.py",
