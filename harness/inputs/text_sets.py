@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harness.compiled import compiled_routine
+from harness.compiled import compiled
+from harness.types.texts import Places
 
 PRIME = np.uint64(0x9E3779B97F4A7C15)
 """Odd, its bits half of them set: spreads words over a table."""
@@ -13,13 +15,13 @@ NOTHING, ONE, EIGHT, HALF, LOW = (np.uint64(k) for k in (0, 1, 8, 32, 2**32 - 1)
 """Unsigned places, since for signed ones Numba asks at every access whether they count from the end."""
 
 
-@compiled_routine
-def place(data, starts, text, table, texts, entries):
+@compiled
+def place(data, starts, text, table, size, texts, entries):
     """The place of text `data[starts[text]:starts[text + 1]]` among the `entries` different ones so far, which are
     those that `texts` numbers; `entries` where it is new: then it is added.
 
-    `table`: a power of two of cells, more than there will be texts, 0 at first; then half of a text's hash, and its
-    place from 1.
+    The first `size` cells of `table`, a power of two and more than there will be texts, are 0 at first; then half of a
+    text's hash, and its place from 1.
     """
     first, last = np.uint64(starts[text]), np.uint64(starts[text + 1])
     key = last - first
@@ -36,7 +38,7 @@ def place(data, starts, text, table, texts, entries):
         word = word << EIGHT | np.uint64(data[i])
         i += ONE
     key = (key ^ word) * PRIME
-    mask = np.uint64(len(table) - 1)
+    mask = np.uint64(size - 1)
     slot = (key ^ (key >> HALF)) & mask
     while table[slot]:
         if (table[slot] ^ key) >> HALF == NOTHING:  # the same half of the hash: almost surely the same text
@@ -54,7 +56,7 @@ def place(data, starts, text, table, texts, entries):
     return entries
 
 
-@compiled_routine
+@compiled
 def cells(most):
     """How many cells a table for so many texts has."""
     size = 2
@@ -63,24 +65,38 @@ def cells(most):
     return size
 
 
-@compiled_routine
-def first_repeated(data, starts, lists):
-    """The first text that its list, from `lists[l]` to `lists[l + 1]`, had before; -1 where there is none."""
-    most = 1
+@compiled
+def first_repeated(data, starts, lists, table, texts):
+    """The first text that its list, from `lists[l]` to `lists[l + 1]`, had before; -1 where there is none. `table` and
+    `texts` are room for the longest list: `rooms` makes them."""
     for n in range(len(lists) - 1):
-        most = max(most, lists[n + 1] - lists[n])
-    table = np.empty(cells(most), np.uint64)
-    texts = np.empty(most, np.int64)
-    for n in range(len(lists) - 1):
-        slots = table[: cells(lists[n + 1] - lists[n])]
-        slots[:] = 0
+        size = cells(lists[n + 1] - lists[n])
+        for cell in range(size):
+            table[cell] = NOTHING
         for text in range(lists[n], lists[n + 1]):
-            if place(data, starts, text, slots, texts, text - lists[n]) != text - lists[n]:
+            if place(data, starts, text, table, size, texts, text - lists[n]) != text - lists[n]:
                 return text
     return -1
 
 
-@compiled_routine
+def rooms(most: int) -> tuple[NDArray[np.uint64], Places]:
+    """What `place` needs for so many texts: a table, and the texts that it numbers."""
+    return np.empty(cells(most), np.uint64), np.empty(max(most, 1), np.int64)
+
+
+@compiled
+def changes(data, starts, begins):
+    """begins (n,): whether each text is another than the one before it; the first is."""
+    for text in range(len(begins)):
+        first, last, before = starts[text], starts[text + 1], starts[text - 1] if text else 0
+        begins[text] = text == 0 or last - first != first - before
+        for i in range(0 if begins[text] else last - first):
+            if data[first + i] != data[before + i]:
+                begins[text] = True
+                break
+
+
+@compiled
 def is_after(data, starts, text, other):
     """Whether a text comes after another in the order of their bytes."""
     first, end = starts[text], starts[text + 1]
@@ -93,36 +109,60 @@ def is_after(data, starts, text, other):
     return first < end
 
 
-@compiled_routine
+@compiled
 def sort_lists(data, starts, lists, values, order, spare):
     """order (m,): the texts of each list, from `lists[l]` to `lists[l + 1]`, from the highest value to the lowest;
-    those of the same value in falling order of their bytes. A merge sort; `spare` (m,) is room for it."""
+    those of the same value in falling order of their bytes. Whether they were so all along. `spare` (m,) is room.
+
+    A merge sort of runs that are in order already: two neighbours that a retriever has the other way round cost no
+    more than a pass.
+    """
+    unchanged = 1
     for n in range(len(lists) - 1):
         first, last = lists[n], lists[n + 1]
-        sorted_already = True
         for i in range(first, last):
             order[i] = i
-            if i > first and sorted_already:
-                a, b = values[i - 1], values[i]
-                sorted_already = a > b or (a == b and not is_after(data, starts, i, i - 1))
-        if sorted_already:  # as runs mostly are
-            continue
-        width = 1
-        while width < last - first:
-            for start in range(first, last, 2 * width):
-                i, middle = start, min(start + width, last)
-                j, end = middle, min(start + 2 * width, last)
-                for k in range(start, end):
-                    take = i < middle
-                    if take and j < end:
-                        a, b = values[order[i]], values[order[j]]
-                        take = a > b or (a == b and not is_after(data, starts, order[j], order[i]))
-                    if take:
-                        spare[k] = order[i]
-                        i += 1
-                    else:
-                        spare[k] = order[j]
-                        j += 1
-            for k in range(first, last):
-                order[k] = spare[k]
-            width *= 2
+        runs = 2
+        while runs > 1:
+            runs, start = 0, first
+            while start < last:
+                middle = run_end(data, starts, values, order, start, last)
+                end = run_end(data, starts, values, order, middle, last) if middle < last else last
+                if middle < last:
+                    merge(data, starts, values, order, spare, start, middle, end)
+                    unchanged = 0
+                runs += 1
+                start = end
+    return unchanged
+
+
+@compiled
+def run_end(data, starts, values, order, start, last):
+    """Where the run that begins at `start` ends: the first that should stand before its neighbour, or `last`."""
+    i = start + 1
+    while i < last and not is_before(data, starts, values, order[i], order[i - 1]):
+        i += 1
+    return i
+
+
+@compiled
+def merge(data, starts, values, order, spare, start, middle, end):
+    """Two neighbouring runs become one."""
+    i, j = start, middle
+    for k in range(start, end):
+        if j >= end or (i < middle and not is_before(data, starts, values, order[j], order[i])):
+            spare[k] = order[i]
+            i += 1
+        else:
+            spare[k] = order[j]
+            j += 1
+    for k in range(start, end):
+        order[k] = spare[k]
+
+
+@compiled
+def is_before(data, starts, values, text, other):
+    """Whether a text has a higher value than another, or the same and comes after it in the order of their bytes."""
+    if values[text] == values[other]:
+        return is_after(data, starts, text, other)
+    return values[text] > values[other]

@@ -19,16 +19,13 @@ from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.inputs import arrow, files
-from harness.inputs.parts import NEWLINE, newlines, pieces
+from harness.inputs.parts import newlines, pieces
 from harness.types import Array, HarnessError, Texts
-from harness.types.texts import Places, whole_numbers
+from harness.types.texts import Places, starts_of
 
 WHITE = re.compile(r"[ \t\r\n\f\v]+")
-SPACES = np.isin(np.arange(256), list(b" \t\r\n\f\v"))
-"""(256,) which bytes are white space."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +78,15 @@ class Table:
     @classmethod
     def of(cls, queries: Texts, documents: Texts, values: Array) -> Table:
         """Of what each line (m,) says."""
-        codes = arrow.codes(queries.array)
+        codes = _codes(queries)
+        lines = np.bincount(codes)
+        first = np.empty(len(lines), np.int64)
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        named = queries.taken(first)
+        if (codes[1:] >= codes[:-1]).all():
+            return cls(named, starts_of(lines), documents, values)
         order = np.argsort(codes, kind="stable")
-        first = np.unique(codes, return_index=True)[1]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(first)))])
-        if np.array_equal(order, np.arange(len(order))):
-            return cls(queries.taken(first), starts, documents, values)
-        return cls(queries.taken(first), starts, documents.taken(order), values[order])
+        return cls(named, starts_of(lines), documents.taken(order), values[order])
 
     def best_first(self) -> Table:
         """The same with the documents of each query from the highest value to the lowest: those whose values are the
@@ -97,8 +96,19 @@ class Table:
         with np.errstate(over="ignore"):  # what is too large for 32 bits is infinite, there as here
             values = self.values.astype(np.float32)
         order, spare = (np.empty(len(values), np.int64) for _ in range(2))
-        sort_lists(*self.documents.utf8, self.starts, values, order, spare)
+        if sort_lists(*self.documents.utf8, self.starts, values, order, spare):  # as runs mostly are
+            return self
         return Table(self.queries, self.starts, self.documents.taken(order), self.values[order])
+
+
+def _codes(queries: Texts) -> Places:
+    """(m,) the queries as numbers, in the order in which they first appear; mostly the lines of one stand together."""
+    from harness.inputs.text_sets import changes
+
+    begins = np.empty(len(queries), np.bool_)
+    changes(*queries.utf8, begins)
+    codes: Places = arrow.codes(queries.taken(np.flatnonzero(begins)).array)[np.cumsum(begins) - 1]
+    return codes
 
 
 def read_table(path: str | Path, layout: Format, expected: str) -> Table:
@@ -114,9 +124,10 @@ def read_table(path: str | Path, layout: Format, expected: str) -> Table:
 
 def unique(table: Table, lines: Iterator[Line]) -> Table:
     """The table, if it names each document once for a query; `lines`: what it was made of, for the message."""
-    from harness.inputs.text_sets import first_repeated
+    from harness.inputs.text_sets import first_repeated, rooms
 
-    if first_repeated(*table.documents.utf8, table.starts) < 0:
+    longest = int(np.diff(table.starts).max(initial=0))
+    if first_repeated(*table.documents.utf8, table.starts, *rooms(longest)) < 0:
         return table
     places: dict[tuple[str, str], str] = {}
     for place, query, document, _ in lines:
@@ -168,19 +179,15 @@ def _at_once(piece: bytes, layout: Format) -> Columns | None:
     """The columns of some lines; None where one of them is odd."""
     import pyarrow as pa
 
-    tokens = _tokens(piece, len(layout.fields))
-    if tokens is None:
+    from harness.inputs.field_kernels import fields
+
+    wanted = [layout.fields.index(name) for name in ("query", "document", layout.number)]
+    columns = fields(piece, len(layout.fields), wanted)
+    if columns is None:
         return None
-    # an array of what is between the edges: every second item is a field, the others are white space
-    offsets = pa.py_buffer(np.ascontiguousarray(tokens, np.int32))
-    between = pa.Array.from_buffers(pa.string(), len(tokens) - 1, [None, offsets, pa.py_buffer(piece)])
-    step = 2 * len(layout.fields)
-    queries, documents, numbers = (
-        between.take(whole_numbers(np.arange(2 * layout.fields.index(name), len(between), step)))
-        for name in ("query", "document", layout.number)
-    )
+    queries, documents, numbers = columns
     try:
-        values = numbers.cast(pa.int64() if layout.whole else pa.float64())
+        values = numbers.array.cast(pa.int64() if layout.whole else pa.float64())
     except pa.ArrowInvalid:
         return None
     floats = np.frombuffer(values.buffers()[1], np.int64 if layout.whole else np.float64, len(values)).astype(
@@ -188,23 +195,4 @@ def _at_once(piece: bytes, layout: Format) -> Columns | None:
     )
     if not np.isfinite(floats).all() or (layout.whole and (np.abs(floats) > 2**53).any()):
         return None
-    return Texts(queries), Texts(documents), floats
-
-
-def _tokens(piece: bytes, width: int) -> NDArray[np.int64] | None:
-    """Where the fields of lines begin and end, one after the other; None where a line has not as many."""
-    try:
-        if b"\0" in piece or (not piece.isascii() and not piece.decode()):
-            return None
-    except UnicodeDecodeError:
-        return None
-    raw = np.frombuffer(piece, np.uint8)
-    inside = np.concatenate([[False], ~SPACES[raw], [False]])
-    edges = np.flatnonzero(inside[1:] != inside[:-1])
-    ends = np.flatnonzero(raw == NEWLINE)
-    if not piece.endswith(b"\n"):
-        ends = np.append(ends, len(raw))
-    first, last = edges[:: 2 * width], edges[2 * width - 1 :: 2 * width]
-    if len(edges) != 2 * width * len(ends) or (last > ends).any() or (first[1:] < ends[:-1]).any():
-        return None
-    return edges
+    return queries, documents, floats

@@ -96,11 +96,14 @@ class Retrieval(Metric):
 
 def ranked(contexts: Contexts, relevant: Contexts) -> Ranked:
     """Where what was judged for each query stands among what was retrieved for it."""
+    from harness.inputs.text_sets import cells
     from harness.metrics.kernels.ranks import REPEATED, rank
 
     ids = Texts.joined([relevant.ids, contexts.ids])
     ranks, depths = np.empty(len(relevant.ids), np.int64), np.empty(len(contexts), np.int64)
-    rank(*ids.utf8, relevant.starts, contexts.starts, contexts.scores, ranks, depths)
+    most = int((relevant.lengths + contexts.lengths).max(initial=1))
+    room = np.empty(cells(most), np.uint64), np.empty((3, most), np.int64), np.empty(most, np.float32)
+    rank(*ids.utf8, relevant.starts, contexts.starts, contexts.scores, ranks, depths, *room)
     query = np.repeat(np.arange(len(relevant)), relevant.lengths)
     once = ranks != REPEATED
     return Ranked(query[once], relevant.scores[once], ranks[once], depths)

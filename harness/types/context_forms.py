@@ -4,6 +4,8 @@
 Context(text='It rains.', id='a.md', score=None)
 >>> listed(["It rains.", {"id": 7, "score": 0.5}])
 (Context(text='It rains.', id=None, score=None), Context(text=None, id='7', score=0.5))
+>>> listed({"d1": 0.5})
+(Context(text=None, id='d1', score=0.5),)
 >>> graded({"d1": 2, "d2": 0})
 (Context(text=None, id='d1', score=2.0), Context(text=None, id='d2', score=0.0))
 """
@@ -22,6 +24,7 @@ from harness.types.texts import text_fault
 List = tuple[Context, ...]
 """Of one example."""
 FORMS = 'a text, {"id", "text", "score"} or {"page_content", "metadata": {"doc_uri"}}'
+CONTEXT_FIELDS = {"id", "text", "page_content"}
 GRADES = "a list of ids, or grades by id"
 
 
@@ -45,9 +48,20 @@ def listed(value: Any) -> List:
         value = _parsed(value)
     if hasattr(value, "tolist"):
         value = value.tolist()
+    if isinstance(value, Mapping) and not is_context(value):
+        return tuple(Context(None, _id(key), _score(score)) for key, score in value.items())
     if not isinstance(value, list | tuple):
         raise ContextFault(f"is {shown(value)}; expected a list of contexts")
     return tuple(_numbered(value, context_of))
+
+
+def is_context(value: Any) -> bool:
+    """Whether a mapping is a single context, and not scores by id.
+
+    >>> is_context({"id": 7}), is_context({"d7": 0.5})
+    (True, False)
+    """
+    return isinstance(value, Mapping) and not CONTEXT_FIELDS.isdisjoint(value)
 
 
 def graded(value: Any) -> List:

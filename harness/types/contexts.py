@@ -1,8 +1,8 @@
 """A column of lists of contexts: what was retrieved for each example, what should have been, and what was judged.
 
 A context is a text, or `{"id", "text", "score"}`, or `{"page_content", "metadata": {"doc_uri"}}` as MLflow and
-LangChain have it; a run file knows ids alone. Underneath are columns: the ids, texts and scores of all contexts,
-one list after the other.
+LangChain have it; a list of them may be scores by id, as pytrec_eval and ranx have it, and a run file knows ids alone.
+Underneath are columns: the ids, texts and scores of all contexts, one list after the other.
 
 >>> contexts = Contexts.of([["a", {"id": "d2", "text": "b", "score": 0.5}], None, []])
 >>> contexts[0]
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.types.context_columns import plain_contexts, plain_grades
-from harness.types.context_forms import List, graded, listed
+from harness.types.context_forms import List, graded, is_context, listed
 from harness.types.nouns import Array, Context
 from harness.types.texts import (
     Places,
@@ -71,6 +71,9 @@ class Contexts(Sequence[List | None]):
         if np.ndarray in kinds:  # pandas has them so from a Parquet file
             lists = [value.tolist() if type(value) is np.ndarray else value for value in lists]
             kinds = set(map(type, lists))
+        if dict in kinds and not any(is_context(value) for value in lists if value is not None):
+            by_id = plain_grades(lists)
+            return None if by_id is None else cls._textless(*by_id, lists)
         if not kinds <= {list, tuple, type(None)}:
             return None
         columns = plain_contexts(list(chain.from_iterable(part for part in lists if part is not None)))
@@ -84,8 +87,11 @@ class Contexts(Sequence[List | None]):
         columns = plain_grades(values)
         if columns is None:
             return cls._of([None if value is None else graded(value) for value in values])
-        ids, grades = columns
-        return cls(ids, Texts.nulls(len(ids)), grades, *_bounds(values))
+        return cls._textless(*columns, values)
+
+    @classmethod
+    def _textless(cls, ids: Texts, numbers: Array, values: Sequence[Any]) -> Contexts:
+        return cls(ids, Texts.nulls(len(ids)), numbers, *_bounds(values))
 
     @classmethod
     def _of(cls, lists: Sequence[List | None]) -> Contexts:
@@ -185,6 +191,8 @@ class Contexts(Sequence[List | None]):
 
     def taken(self, places: Places) -> Contexts:
         """Those at these places, in this order."""
+        if np.array_equal(places, np.arange(len(self))):
+            return self
         inside, starts = places_of(self.starts, places)
         return Contexts(
             self.ids.taken(inside), self.texts.taken(inside), self.scores[inside], starts, self.given[places]

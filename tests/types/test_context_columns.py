@@ -19,7 +19,8 @@ SCORES = st.one_of(st.none(), st.integers(-3, 3), st.floats(allow_infinity=False
 CONTEXTS = st.fixed_dictionaries({}, optional={"id": IDS, "text": TEXTS, "score": SCORES}).filter(
     lambda context: context.get("id") is not None or context.get("text") is not None
 )
-LISTS = st.lists(st.one_of(st.none(), st.lists(CONTEXTS, max_size=4)), max_size=5)
+BY_ID = st.dictionaries(st.sampled_from(["a", "é", "d7"]), st.sampled_from([1, 0.5, -2.0, math.nan]))
+LISTS = st.lists(st.none() | st.lists(CONTEXTS, max_size=4), max_size=5) | st.lists(st.none() | BY_ID, max_size=5)
 
 
 def content(contexts: Contexts) -> list[Any]:

@@ -57,12 +57,22 @@ def test_forms(form: Any, expected: Context) -> None:
     assert Contexts.of([[expected.plain()]])[0] == (expected,)
 
 
+def test_scores_by_id() -> None:
+    expected = (Context(None, "d1", 2.0), Context(None, "7", None)), None, ()
+    assert tuple(Contexts.of([{"d1": 2, 7: None}, None, {}])) == expected
+    assert tuple(Contexts.of([{"d1": 2.0}, ["a"]])) == ((Context(None, "d1", 2.0),), (Context("a"),))
+    assert Contexts.of(['{"d1": 2}'])[0] == (Context(None, "d1", 2.0),)
+
+
 @pytest.mark.parametrize(
     ("contexts", "words"),
     [
         ("a text", "'contexts' is str 'a text'; expected a list of contexts"),
         (3, "'contexts' is int '3'; expected a list of contexts"),
         ({"id": "d1"}, "'contexts' is dict"),
+        ({"id": 3, "score": 0.5}, "'contexts' is dict"),
+        ({"d1": "high"}, "'contexts' has the score str 'high'; expected a finite number"),
+        ({"": 1.0}, "'contexts' has the id str ''; expected a text"),
         (["a", 3], "'contexts', number 2, is int '3'; expected a text"),
         (["a", None], "'contexts', number 2, is null; expected a text"),
         ([{}], "'contexts', number 1, has neither a text nor an id"),

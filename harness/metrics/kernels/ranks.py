@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.compiled import compiled_routine
-from harness.inputs.text_sets import cells, is_after, place
+from harness.compiled import compiled
+from harness.inputs.text_sets import NOTHING, cells, is_after, place
 
 REPEATED = -1
 """The rank of an id that was judged before."""
 
 
-@compiled_routine
-def rank(data, starts, judged, retrieved, scores, ranks, depths):
+@compiled
+def rank(data, starts, judged, retrieved, scores, ranks, depths, table, spare, values):
     """ranks (j,): of each judged document among those retrieved for its query, from 1; 0 where it is not among them,
     REPEATED where it was judged before. depths (n,): how many different documents were retrieved.
 
@@ -21,22 +21,20 @@ def rank(data, starts, judged, retrieved, scores, ranks, depths):
     retrieved ones, of query q those from `retrieved[q]`, with `scores` (m,). The highest score is first; of equal
     ones, in the 32 bits that trec_eval has for them, the id that comes last in the order of bytes. Where a document of
     a query has no score (NaN), all are in the order given. One that was retrieved twice stands where it is best.
+
+    `table`, `spare` (3, most) and `values` (most,) are room for the documents of the longest query, judged and
+    retrieved together.
     """
-    most = 1
+    texts, document, entry_of = spare[0], spare[1], spare[2]
+    # document: of each entry, its place among the documents retrieved, or -1; entry_of: of each document retrieved
     for q in range(len(depths)):
-        most = max(most, judged[q + 1] - judged[q] + retrieved[q + 1] - retrieved[q])
-    table = np.empty(cells(most), np.uint64)
-    texts = np.empty(most, np.int64)
-    document = np.empty(most, np.int64)  # of each entry, its place among the documents retrieved, or -1
-    entry_of = np.empty(most, np.int64)  # of each document retrieved
-    values = np.empty(most, np.float32)  # of each document retrieved
-    for q in range(len(depths)):
-        slots = table[: cells(judged[q + 1] - judged[q] + retrieved[q + 1] - retrieved[q])]
-        slots[:] = 0
+        size = cells(judged[q + 1] - judged[q] + retrieved[q + 1] - retrieved[q])
+        for cell in range(size):
+            table[cell] = NOTHING
         entries = 0
         for j in range(judged[q], judged[q + 1]):
             ranks[j] = REPEATED
-            if place(data, starts, j, slots, texts, entries) == entries:
+            if place(data, starts, j, table, size, texts, entries) == entries:
                 ranks[j] = 0
                 document[entries] = -1
                 entries += 1
@@ -45,7 +43,7 @@ def rank(data, starts, judged, retrieved, scores, ranks, depths):
             scored = scored and not np.isnan(scores[i])
         depth = 0
         for i in range(retrieved[q], retrieved[q + 1]):
-            entry = place(data, starts, len(ranks) + i, slots, texts, entries)
+            entry = place(data, starts, len(ranks) + i, table, size, texts, entries)
             if entry == entries:
                 document[entry] = -1
                 entries += 1
