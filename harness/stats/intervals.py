@@ -47,6 +47,8 @@ GROUPS = 10
 ROUNDING = 1e-12
 """Replicates that differ by no more than this, as a share of the largest, are the same: sums have last bits."""
 JACKKNIFE = "jackknife"
+PURPOSE = "intervals"
+"""Of the draws, where no other is named."""
 FEW = 5
 """Units up to which an interval says little: the replicates of so few reach no further than the farthest of them."""
 SKEWED = 30
@@ -85,7 +87,7 @@ def tallied_scores(
         draw = options.resamples if samples[0].design.units > 1 else 0
         if samples[0].design.repeats > 1:  # bounds of seeds need none; a few tell whether the score is defined
             draw = min(draw, BLOCK)
-        how = options.seed, "intervals", advance, engine
+        how = options.seed, PURPOSE, advance, engine
         drawn = replicates(samples, draw, *how) if draw else [None] * len(samples)
         for (tally, sample), replicate in zip(group, drawn, strict=True):
             for score in _scores(tally, sample, replicate, options):
@@ -135,14 +137,15 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
 
 
 def bounds(
-    sample: Sample, drawn: Array, estimates: Array, options: Options
+    sample: Sample, drawn: Array, estimates: Array, options: Options, purpose: str = PURPOSE
 ) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
-    """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s)."""
+    """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s) that
+    were drawn for this purpose."""
     if sample.jackknifed:
         ends_of, taken = partial(interval, estimates=estimates, level=options.level, method="percentile"), JACKKNIFE
         return ends_of(drawn), [taken] * len(estimates), partial(monte_carlo_errors, drawn, ends_of)
     if options.method == "studentized":
-        return _studentized_bounds(sample, drawn, estimates, options)
+        return _studentized_bounds(sample, drawn, estimates, options, purpose)
     bounds_of, methods = _plain(sample, estimates, options)
     return bounds_of(drawn), methods, partial(monte_carlo_errors, drawn, bounds_of)
 
@@ -214,7 +217,7 @@ def _share_bounds(
 
 
 def _studentized_bounds(
-    sample: Sample, drawn: Array, estimates: Array, options: Options
+    sample: Sample, drawn: Array, estimates: Array, options: Options, purpose: str
 ) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
     """As `bounds`; the percentiles stand in where too few replicates have a standard error."""
     level, method, plain = options.level, options.method, "percentile"
@@ -222,7 +225,7 @@ def _studentized_bounds(
     ends, errors = percentiles(drawn), partial(monte_carlo_errors, drawn, percentiles)
     if not can_studentize(sample):
         return ends, [plain] * len(estimates), errors
-    studentised, error = studentized(sample, drawn, estimates, options.seed)
+    studentised, error = studentized(sample, drawn, estimates, (options.seed, purpose))
     fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
     by_errors = partial(interval, estimates=estimates, level=level, method=method, more=error)
 
