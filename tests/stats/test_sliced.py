@@ -142,13 +142,11 @@ def test_whether_a_difference_varies_is_told_at_its_level() -> None:
 
 
 def test_gains_of_one_side_make_no_slices_differ() -> None:
-    """One example in ten gains, and much: slices of unequal sizes seemed to differ in a quarter of all cases."""
+    """Few examples gain much: resampled one by one, such slices seemed to differ in 17 cases of 100."""
     rng = np.random.default_rng(8)
-
-    def gains(n: int) -> Array:
-        return np.where(rng.random(n) < 0.1, rng.exponential(size=n), 0.0)
-
-    alarms = np.mean([seeming_to_differ([gains(n) for n in (10, 20, 40, 80)]) for _ in range(150)])
+    alarms = np.mean([
+        seeming_to_differ([rng.exponential(size=n) ** 2 for n in (10, 20, 40, 80)]) for _ in range(150)
+    ])  # fmt: skip
     assert alarms <= 0.06 + 2 * 0.019
 
 
