@@ -31,8 +31,8 @@ LEAST = 5
 """Units of a slice that counts."""
 IN_COMMON = 0.5
 """Units' worth of what the slices vary by together in the variance of each."""
-STEPS = 2**25
-"""Units that are dealt out at most, all draws together, unless these would be too few: some tenths of a second."""
+STEPS = 2**22
+"""Units that are dealt out at most, all draws together, unless these would be too few: some hundredths of a second."""
 FEWEST_DRAWS = 999
 EQUAL = 1e-9
 """Part of a statistic, or of a variance, that is rounding."""
