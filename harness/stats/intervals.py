@@ -334,7 +334,7 @@ def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> 
     drawn = drawn[~np.isnan(drawn)]
     if len(drawn) == 0 or np.isnan(left_out).any() or not 0 < tails[0] < tails[1] < 1:
         return tails
-    close = np.isclose(drawn, estimate, rtol=1e-12, atol=0.0)
+    close = np.abs(drawn - estimate) <= ROUNDING * abs(estimate)  # np.isclose takes several times as long
     share = (np.count_nonzero((drawn < estimate) & ~close) + 0.5 * np.count_nonzero(close)) / len(drawn)
     bias = NORMAL.inv_cdf(float(np.clip(share, 0.5 / len(drawn), 1 - 0.5 / len(drawn))))
     deviations = left_out.mean() - left_out
