@@ -21,7 +21,7 @@ from harness.metrics import columns
 from harness.metrics.columns import Chunk
 from harness.metrics.means import by_parts
 from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
-from harness.types import Array, Batch, HarnessError, Metric, check_choice
+from harness.types import Array, Batch, HarnessError, Integers, Metric, check_choice
 
 SMOOTHING = ("exp", "floor", "add-k", "none")
 SMOOTH_DEFAULTS = {"floor": 0.1, "add-k": 1.0}  # Chen and Cherry 2014, as in sacreBLEU
@@ -156,11 +156,25 @@ class Bleu(Metric):
 
     def doubt(self, sums: Array) -> str | None:
         """An order without a match is made up by smoothing, or makes the score 0: resamples say nothing of it."""
-        matched, total = sums[2 : 2 + self.order], sums[2 + self.order : 2 + 2 * self.order]
-        missing = np.flatnonzero((matched == 0) & (total > 0))
-        if not len(missing) or len(missing) == self.order:
+        missing = self._unmatched(sums)
+        if not len(missing):
             return None
         return f"no {missing[0] + 1}-gram of the outputs is in a reference: the interval may hold less than stated"
+
+    def unseen(self, rows: Array) -> Array | None:
+        """An order without a match has at most as many as the one below: all of its n-grams could have gone on."""
+        missing = self._unmatched(rows.sum(0))
+        if not len(missing):
+            return None
+        filled = rows.copy()
+        for n in missing:
+            filled[:, 2 + n] = np.minimum(filled[:, 1 + n], rows[:, 2 + self.order + n])
+        return filled
+
+    def _unmatched(self, sums: Array) -> Integers:
+        """The orders, from 0, of whose n-grams none matches, though some of shorter ones do."""
+        matched, total = sums[2 : 2 + self.order], sums[2 + self.order : 2 + 2 * self.order]
+        return np.flatnonzero((matched == 0) & (total > 0)) if matched.any() else np.empty(0, np.int64)
 
     def digits_of(self, score: str) -> int:
         return 4 if score in ("bleu.bp", "bleu.ratio") else super().digits_of(score)  # of 1, where BLEU is of 100

@@ -79,6 +79,9 @@ class Named(Metric):
     def doubt(self, sums: Array) -> str | None:
         return self.inner.doubt(sums)
 
+    def unseen(self, rows: Array) -> Array | None:
+        return self.inner.unseen(rows)
+
     def title_of(self, score: str) -> str:
         head, _, part = score.partition(".")
         return f"{head} {part}".rstrip()

@@ -3,7 +3,8 @@
 | method | bounds |
 | --- | --- |
 | auto | `agresti-coull` for scores that are shares of examples, `log-t` for BLEU of few, else `expanded` |
-| expanded | quantiles of the replicates, further out the fewer units there are (harness/stats/expansion.py) |
+| expanded | quantiles of the replicates, further out the fewer units there are (harness/stats/expansion.py); by `auto`,
+of fewer than 30 examples, moved as BCa moves them and further out where values have heavy tails |
 | agresti-coull, wilson | from the binomial distribution (harness/stats/proportions.py) |
 | log-t | Student's t on the scale of logarithms (harness/stats/logarithms.py) |
 | percentile | quantiles of the replicates (Efron and Tibshirani 1993, chapter 13) |
@@ -46,8 +47,12 @@ GROUPS = 10
 ROUNDING = 1e-12
 """Replicates that differ by no more than this, as a share of the largest, are the same: sums have last bits."""
 JACKKNIFE = "jackknife"
+PURPOSE = "intervals"
+"""Of the draws, where no other is named."""
 FEW = 5
 """Units up to which an interval says little: the replicates of so few reach no further than the farthest of them."""
+SKEWED = 30
+"""Units below which an expanded interval is not enough for skewed values: of ten of them it held in 92 %."""
 Bounds = Callable[[Array], tuple[Array, Array]]
 """From replicates (resamples, s) to (low, high), each (s,)."""
 DEFAULT = Options()
@@ -82,7 +87,7 @@ def tallied_scores(
         draw = options.resamples if samples[0].design.units > 1 else 0
         if samples[0].design.repeats > 1:  # bounds of seeds need none; a few tell whether the score is defined
             draw = min(draw, BLOCK)
-        how = options.seed, "intervals", advance, engine
+        how = options.seed, PURPOSE, advance, engine
         drawn = replicates(samples, draw, *how) if draw else [None] * len(samples)
         for (tally, sample), replicate in zip(group, drawn, strict=True):
             for score in _scores(tally, sample, replicate, options):
@@ -132,14 +137,15 @@ def _scores(tally: Tally, sample: Sample, drawn: Array | None, options: Options)
 
 
 def bounds(
-    sample: Sample, drawn: Array, estimates: Array, options: Options
+    sample: Sample, drawn: Array, estimates: Array, options: Options, purpose: str = PURPOSE
 ) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
-    """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s)."""
+    """((low, high), the method taken, what finds their Monte Carlo errors) of s scores, from replicates (r, s) that
+    were drawn for this purpose."""
     if sample.jackknifed:
         ends_of, taken = partial(interval, estimates=estimates, level=options.level, method="percentile"), JACKKNIFE
         return ends_of(drawn), [taken] * len(estimates), partial(monte_carlo_errors, drawn, ends_of)
     if options.method == "studentized":
-        return _studentized_bounds(sample, drawn, estimates, options)
+        return _studentized_bounds(sample, drawn, estimates, options, purpose)
     bounds_of, methods = _plain(sample, estimates, options)
     return bounds_of(drawn), methods, partial(monte_carlo_errors, drawn, bounds_of)
 
@@ -149,7 +155,11 @@ def _plain(sample: Sample, estimates: Array, options: Options) -> tuple[Bounds, 
     chosen, level = options.method, options.level
     method = "expanded" if chosen in ("auto", WILSON) else chosen
     more = sample.left_out() if method == "bca" else sample.expansion if method == "expanded" else None
-    ends_of = partial(interval, estimates=estimates, level=level, method=method, more=more)
+    ends_of: Bounds = partial(interval, estimates=estimates, level=level, method=method, more=more)
+    if chosen == "auto" and _of_few_alike(sample):
+        left_out = _within_strata(sample)
+        tails = [sample.expansion.tailed(moved).tails(level) for moved in left_out.T]
+        ends_of = partial(_bca_bounds, estimates=estimates, left_out=left_out, tails=tails)
     special = _special(sample, estimates, options)
 
     def with_special(drawn: Array) -> tuple[Array, Array]:
@@ -179,6 +189,20 @@ def _special(sample: Sample, estimates: Array, options: Options) -> list[tuple[s
     return special
 
 
+def _of_few_alike(sample: Sample) -> bool:
+    """Whether there are so few units, about equal in size, that an interval must allow for the shape of their values;
+    of unequal ones that shape is mostly of their sizes, for which the expansion allows."""
+    units = sample.design.units
+    return FEW < units < SKEWED and sample.expansion.effective > units - 0.5
+
+
+def _within_strata(sample: Sample) -> Array:
+    """(units, s) the scores with each unit left out, less their mean over its stratum."""
+    left_out, sizes = sample.left_out(), sample.design.sizes
+    means = np.add.reduceat(left_out, np.cumsum(sizes) - sizes) / sizes[:, None]
+    return np.asarray(left_out - np.repeat(means, sizes, axis=0))
+
+
 def _share_bounds(
     sample: Sample, estimates: Array, how: tuple[float, str, Integers], drawn: Array
 ) -> tuple[Array, Array]:
@@ -193,7 +217,7 @@ def _share_bounds(
 
 
 def _studentized_bounds(
-    sample: Sample, drawn: Array, estimates: Array, options: Options
+    sample: Sample, drawn: Array, estimates: Array, options: Options, purpose: str
 ) -> tuple[tuple[Array, Array], list[str], Callable[[], tuple[Array, Array]]]:
     """As `bounds`; the percentiles stand in where too few replicates have a standard error."""
     level, method, plain = options.level, options.method, "percentile"
@@ -201,7 +225,7 @@ def _studentized_bounds(
     ends, errors = percentiles(drawn), partial(monte_carlo_errors, drawn, percentiles)
     if not can_studentize(sample):
         return ends, [plain] * len(estimates), errors
-    studentised, error = studentized(sample, drawn, estimates, options.seed)
+    studentised, error = studentized(sample, drawn, estimates, (options.seed, purpose))
     fit = np.asarray(np.isfinite(studentised).mean(0) >= USABLE)
     by_errors = partial(interval, estimates=estimates, level=level, method=method, more=error)
 
@@ -255,10 +279,8 @@ def interval(
         return estimates - errors * spread(drawn), estimates + errors * spread(drawn)
     if method == "bca":
         assert isinstance(more, np.ndarray)
-        places = [_bca_tails(drawn[:, i], estimates[i], more[:, i], tails) for i in range(drawn.shape[1])]
-        low, high = np.concatenate([_quantiles(drawn[:, [i]], at) for i, at in enumerate(places)], axis=1)
-    else:
-        low, high = _quantiles(drawn, tails)
+        return _bca_bounds(drawn, estimates, more, [tails] * len(estimates))
+    low, high = _quantiles(drawn, tails)
     if method == "basic":
         return 2 * estimates - high, 2 * estimates - low
     if method == "studentized":
@@ -299,12 +321,20 @@ def _quantiles(drawn: Array, tails: Array) -> Array:
     return quantiles
 
 
+def _bca_bounds(drawn: Array, estimates: Array, left_out: Array, tails: Sequence[Array]) -> tuple[Array, Array]:
+    """(low, high), each (s,), from replicates (resamples, s), scores with each unit left out (units, s), and for each
+    score the tails that would be taken were nothing biased or skewed."""
+    places = [_bca_tails(drawn[:, i], estimates[i], left_out[:, i], own) for i, own in enumerate(tails)]
+    low, high = np.concatenate([_quantiles(drawn[:, [i]], at) for i, at in enumerate(places)], axis=1)
+    return low, high
+
+
 def _bca_tails(drawn: Array, estimate: float, left_out: Array, tails: Array) -> Array:
     """The percentiles that BCa takes instead of `tails`; ties count half in the bias term."""
     drawn = drawn[~np.isnan(drawn)]
-    if len(drawn) == 0 or np.isnan(left_out).any():
+    if len(drawn) == 0 or np.isnan(left_out).any() or not 0 < tails[0] < tails[1] < 1:
         return tails
-    close = np.isclose(drawn, estimate, rtol=1e-12, atol=0.0)
+    close = np.abs(drawn - estimate) <= ROUNDING * abs(estimate)  # np.isclose takes several times as long
     share = (np.count_nonzero((drawn < estimate) & ~close) + 0.5 * np.count_nonzero(close)) / len(drawn)
     bias = NORMAL.inv_cdf(float(np.clip(share, 0.5 / len(drawn), 1 - 0.5 / len(drawn))))
     deviations = left_out.mean() - left_out

@@ -71,6 +71,38 @@ def coin_flips(state: Any, counts: Any) -> None:
 
 
 @compiled
+def exchanged_moments(state: Any, values: Any, sizes: Any, moments: Any) -> None:
+    """Fills moments (r, m, 2): the sums and sums of squares of m groups of so many of the values (n,) each, dealt out
+    at random. Values and state move on."""
+    n, m = values.shape[0], sizes.shape[0]
+    total, squares = 0.0, 0.0
+    for value in values:
+        total += value
+        squares += value * value
+    for r in range(moments.shape[0]):
+        place = 0
+        moments[r, m - 1, 0], moments[r, m - 1, 1] = total, squares
+        for group in range(m - 1):  # the last one has what is left
+            first, second = 0.0, 0.0
+            for _ in range(sizes[group]):
+                bound = np.uint64(n - place)
+                product = (_next(state) & LOW) * bound
+                if (product & LOW) < bound:  # seldom, and dividing takes long
+                    unfair = (np.uint64(1) << HALF) % bound
+                    while (product & LOW) < unfair:
+                        product = (_next(state) & LOW) * bound
+                other = place + np.int64(product >> HALF)
+                value = values[other]
+                values[other], values[place] = values[place], value
+                first += value
+                second += value * value
+                place += 1
+            moments[r, group, 0], moments[r, group, 1] = first, second
+            moments[r, m - 1, 0] -= first
+            moments[r, m - 1, 1] -= second
+
+
+@compiled
 def product(counts: Any, rows: Any, sums: Any) -> None:
     """sums (r, k) = counts (r, n) times rows (n, k); r is a multiple of 4."""
     sums[:] = 0.0

@@ -3,7 +3,9 @@
 A few examples hold most of the 4-grams that match, so that BLEU of twenty examples is mostly too low and its replicates
 with it: the true value then lies above their quantiles. Its logarithm, a mean of the logarithms of four precisions, is
 nearer to symmetric. The bounds are Student's t around it, with the variance by the jackknife, and stay above 0 and
-inside the scale. A difference of two such scores is skewed to either side, and has Student's t as it is, with the
+inside the scale. Where no 4-gram of any example matches, the score rests on smoothing and is far too low, however
+little it varies: the upper bound is then that of the same examples with as many matches as could have been
+(`Metric.unseen`). A difference of two such scores is skewed to either side, and has Student's t as it is, with the
 replicates' variance. From `MANY` examples on quantiles hold (docs/statistics.md has the tables).
 
 >>> from harness.metrics.bleu import Bleu
@@ -21,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.stats.design import Design
-from harness.stats.resampling import Sample, is_summable
+from harness.stats.resampling import Sample, Summed, is_summable
 from harness.types import Array, Integers, Metric
 
 MANY = 100
@@ -44,14 +46,21 @@ def by_logarithms(sample: Sample, estimates: Array) -> Integers:
 
 def log_interval(sample: Sample, estimates: Array, level: float, places: Integers) -> tuple[Array, Array]:
     """(low, high), each (places,), of the scores at these places, all of which are estimated (s,)."""
+    factors = _factors(sample, level, places)
+    low, high = estimates[places] / factors, estimates[places] * factors
+    filled = sample.metric.unseen(sample.rows)
+    if filled is not None:
+        possible = Summed(sample.metric, filled, sample.design, sample.two_valued)
+        high = np.maximum(high, possible.estimate()[places] * _factors(possible, level, places))
+    least, most = sample.metric.bounds or (0.0, np.inf)
+    return np.clip(low, least, most), np.clip(high, least, most)
+
+
+def _factors(sample: Sample, level: float, places: Integers) -> Array:
+    """(places,) how many times larger or smaller than they are estimated the scores at these places may be."""
     logs = np.log(sample.left_out()[:, places])
     variance = sample.expansion.ratio * (_shifts(logs, sample.design.sizes) ** 2).sum(0)
-    reach = sample.expansion.reach(level) * np.sqrt(variance)
-    least, most = sample.metric.bounds or (0.0, np.inf)
-    return (
-        np.clip(estimates[places] * np.exp(-reach), least, most),
-        np.clip(estimates[places] * np.exp(reach), least, most),
-    )
+    return np.asarray(np.exp(sample.expansion.reach(level) * np.sqrt(variance)))
 
 
 def _shifts(left_out: Array, sizes: Integers) -> Array:

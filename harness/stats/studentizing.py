@@ -17,8 +17,9 @@ def can_studentize(sample: Sample) -> bool:
     return sample.summable and sample.design.repeats == 1 and len(sample.design.sizes) == 1
 
 
-def studentized(sample: Sample, drawn: Array, estimates: Array, seed: int) -> tuple[Array, Array]:
-    """(studentised replicates (resamples, s), standard errors of the estimates (s,)).
+def studentized(sample: Sample, drawn: Array, estimates: Array, by: tuple[int, str]) -> tuple[Array, Array]:
+    """(studentised replicates (resamples, s), standard errors of the estimates (s,)); `by`: the seed and the purpose of
+    the replicates, since each has the error of its own resample.
 
     A score is a function of sums S of rows r, so that its variance is about g' M g - (g' S)^2 / n with its gradient g
     and the sums M of products r r'. Both come from the same counts as the replicates.
@@ -26,7 +27,7 @@ def studentized(sample: Sample, drawn: Array, estimates: Array, seed: int) -> tu
     rows = sample.rows
     first, second = np.triu_indices(rows.shape[1])
     products = rows[:, first] * rows[:, second]
-    sums, moments = resampled([rows, products], Draws(sample.design, len(drawn), seed, "intervals"))
+    sums, moments = resampled([rows, products], Draws(sample.design, len(drawn), *by))
     errors = _standard_errors(sample, sums, moments)
     whole = _standard_errors(sample, rows.sum(0, keepdims=True), products.sum(0, keepdims=True))[0]
     return np.where(errors > 0, (drawn - estimates) / errors, np.nan), whole

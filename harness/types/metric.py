@@ -221,6 +221,11 @@ class Metric(ABC):
         """Why the intervals of headline scores of these sums (k,) may hold less than stated."""
         return None
 
+    def unseen(self, rows: Array) -> Array | None:
+        """The rows (units, k) with as much as there could be of what none of them shows, such as matches of 4-grams;
+        None where nothing is missing. Intervals of few examples reach as far up as those of these rows."""
+        return None
+
     def title_of(self, score: str) -> str:
         """One of its scores as papers print it."""
         return titled(score, self.title)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import harness
+from harness.stats.options import Options
+from harness.stats.selection.winner import best_of
 from harness.types import HarnessError
 from tests.stats.test_comparison import Lower, run
 
@@ -139,3 +141,13 @@ def test_needs_runs_on_the_same_data() -> None:
         harness.best([run([1.0, 2.0], "a")])
     with pytest.raises(HarnessError, match="runs on different data"):
         harness.best([run([1.0, 2.0], "a"), run([1.0, 2.0, 3.0], "b")])
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_studentised_replicates_have_the_errors_of_their_own_resamples(split: bool) -> None:
+    """Large losses are rare, so that resamples without any are too high and have small errors: the interval is long on
+    the side of the losses. Errors of other resamples, as they were, made it as long on the other."""
+    values = 1 - np.random.default_rng(5).exponential(size=60) ** 2
+    (winner,) = best_of([run(values, "a")], Options(2000, method="studentized"), split)
+    low, high = (winner.corrected_low, winner.corrected_high) if split else (winner.low, winner.high)
+    assert winner.corrected - low > 1.2 * (high - winner.corrected)

@@ -65,9 +65,7 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
     for row in rows.interactions:
         out.print(interaction_line(row, options.level))
     if rows.interactions:
-        out.print(
-            "P-values of whether a difference varies: Cochran's Q of resampled differences, by Holm.", style="dim"
-        )
+        out.print("P-values of whether a difference varies: Cochran's Q, by Holm.", style="dim")
         out.print()
     if len(pairs) > MANY and rankings:
         hint = f"{len(pairs):,} pairs were compared; --json lists them, --baseline RUN shows those of one run."

@@ -218,6 +218,17 @@ class _Draws:
         place = tested(self.pair.metric, self.paired.options)[score]
         return self.drawn(score) - float(after[place] - before[place])
 
+    def by_unit(self, score: int) -> Array | None:
+        """By the jackknife: what each unit of both adds to the difference (Tukey's pseudo-values)."""
+        before, after = (self.paired.sample(key) for key in (self.pair.before, self.pair.after))
+        if self.paired.seeds.asked or not after.summable:
+            return None
+        place = tested(self.pair.metric, self.paired.options)[score]
+        with quiet_single_thread():
+            whole = float(after.estimate()[place] - before.estimate()[place])
+            without = (after.left_out() - before.left_out())[np.unique(after.members), place]
+        return np.asarray(whole + (len(without) - 1) * (without.mean() - without))
+
 
 def _likely_error(error: float, by: Hypothesis, metric: Metric, options: ComparisonOptions) -> float:
     """The standard error of a difference by what could have been seen, where few or no examples differ; from its

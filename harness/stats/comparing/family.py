@@ -212,6 +212,9 @@ class _Mean:
     def null(self, score: int = 0) -> Array:
         return np.asarray(np.mean([self.joint.taken(part.group, part.null()) for part in self.parts], axis=0))
 
+    def by_unit(self, score: int = 0) -> None:
+        """Data sets have units of their own."""
+
 
 def _weighted(shares: Sequence[float | None], weights: Sequence[int]) -> float | None:
     known = [share for share in shares if share is not None]

@@ -24,6 +24,11 @@ class Source(Protocol):
         """The differences (draws,) under the null hypothesis."""
         ...
 
+    def by_unit(self, score: int) -> Array | None:
+        """The difference in each unit (units,), of which that of the whole is the mean; None where it is the question
+        of new seeds, or the score no function of a sum."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
@@ -48,6 +53,9 @@ class Hypothesis:
 
     def null(self) -> Array:
         return self.source.null(self.score)
+
+    def by_unit(self) -> Array | None:
+        return self.source.by_unit(self.score)
 
     def p_value(self, plain: float, options: ComparisonOptions) -> float:
         """What a share of the draws amounts to: of replicates of few units it is too small, and never less than the

@@ -163,8 +163,7 @@ def _curve(series: str, steps: Sequence[int], contest: Contest, best: Best, opti
 
 
 def _own(scored: _Scored, i: int, options: Options) -> tuple[float, float]:
-    contest = scored.contest
-    return own_interval(contest.runs[i], contest.samples[i], contest.drawn[i], scored.place, options)
+    return own_interval(scored.contest, i, scored.place, options)
 
 
 def _band(scored: _Scored, own: Sequence[tuple[float, float]], options: Options) -> list[tuple[float, float]]:

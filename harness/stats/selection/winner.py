@@ -83,6 +83,8 @@ class Contest:
     samples: Sequence[Sample]
     drawn: Array
     """(runs, resamples, s)"""
+    purpose: str
+    """Of the draws."""
 
 
 def contests(
@@ -92,9 +94,13 @@ def contests(
     designs = _designs(runs, options)
     names = [name for name in runs[0].statistics if all(name in run.statistics for run in runs)]
     samples = [_sample(run, name, own, units) for name in names for run, own in zip(runs, designs, strict=True)]
-    drawn = replicates(samples, options.resamples, options.seed, f"selection {runs[0].dataset_key}", advance)
+    purpose = f"selection {runs[0].dataset_key}"
+    drawn = replicates(samples, options.resamples, options.seed, purpose, advance)
     places = [slice(i * len(runs), (i + 1) * len(runs)) for i in range(len(names))]
-    return [Contest(name, runs, samples[some], np.array(drawn[some])) for name, some in zip(names, places, strict=True)]
+    return [
+        Contest(name, runs, samples[some], np.array(drawn[some]), purpose)
+        for name, some in zip(names, places, strict=True)
+    ]
 
 
 def _designs(runs: Sequence[RunResult], options: Options) -> list[Design]:
@@ -139,7 +145,7 @@ def winners_of(contest: Contest, options: Options) -> Iterator[Best]:
         sign = 1.0 if metric.higher_is_better else -1.0
         chosen = Chosen.among(sign * seen, sign * resampled, options.level)
         winner = chosen.place
-        own = own_interval(runs[winner], samples[winner], drawn[winner], j, options)
+        own = own_interval(contest, winner, j, options)
         low, high = _reaching(chosen, float(seen[winner]), own, metric)
         yield Best(
             dataset=runs[0].dataset,
@@ -233,29 +239,31 @@ def standardised(deviations: Array) -> Array:
     return np.asarray(np.divide(deviations, errors, out=np.zeros_like(deviations), where=errors > 0))
 
 
-def own_interval(run: RunResult, sample: Sample, drawn: Array, place: int, options: Options) -> tuple[float, float]:
-    """The bounds that the run was stored with; where these are of another level or of more examples, from its
-    replicates (resamples, s)."""
+def own_interval(contest: Contest, i: int, place: int, options: Options) -> tuple[float, float]:
+    """The bounds of a score that one of the runs was stored with; where these are of another level or of more
+    examples, from its replicates."""
+    run, sample = contest.runs[i], contest.samples[i]
     stored = run.scores.get(sample.metric.score_names[place])
     same = stored is not None and (stored.level, stored.units) == (options.level, sample.design.description)
     usual = stored is not None and stored.method != OVER_SEEDS
     if stored is not None and same and usual and stored.low is not None and stored.high is not None:
         return stored.low, stored.high
     with quiet_single_thread():
-        (low, high), *_ = bounds(sample, drawn, sample.estimate(), options)
+        (low, high), *_ = bounds(sample, contest.drawn[i], sample.estimate(), options, contest.purpose)
     return float(low[place]), float(high[place])
 
 
 def _held_out(rows: Sequence[Best], samples: Sequence[Sample], options: Options) -> Iterator[Best]:
     """What was chosen on one half, as it does on these samples of the other."""
-    drawn = np.array(replicates(samples, options.resamples, options.seed, f"held out {rows[0].dataset}"))
+    purpose = f"held out {rows[0].dataset}"
+    drawn = np.array(replicates(samples, options.resamples, options.seed, purpose))
     metric = samples[0].metric
     sign = 1.0 if metric.higher_is_better else -1.0
     for row in rows:
         j = metric.score_names.index(row.score)
         with quiet_single_thread():
             estimates = samples[row.place].estimate()
-            (low, high), *_ = bounds(samples[row.place], drawn[row.place], estimates, options)
+            (low, high), *_ = bounds(samples[row.place], drawn[row.place], estimates, options, purpose)
         again = np.argmax(sign * drawn[:, :, j], axis=0) == row.place
         yield replace(
             row,
