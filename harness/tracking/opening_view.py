@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.tracking import labelling
 from harness.tracking.backend import bounded, quiet, reachable
+from harness.tracking.content import MAX_TAG
 from harness.types import RunResult
 
 log = logging.getLogger(__name__)
@@ -23,8 +24,11 @@ PAGES = "workflowType=machine_learning"
 QUERY = f"{PAGES}&viewStateShareKey={NAME}"
 MOST = 24
 """Columns: beyond that nobody reads them."""
+METRIC = "metrics.`"
 RUN_NAME = "attributes.`Run Name`"
 """Wide enough to tell the cells of a sweep apart; MLflow takes a width only of a column whose place is given."""
+SCORES = "Model metrics"
+"""MLflow's section for the charts of numbers at the top level."""
 STATE: dict[str, Any] = {
     "runsExpanded": {},
     "runsPinned": [],
@@ -34,11 +38,10 @@ STATE: dict[str, Any] = {
     "viewMaximized": False,
     "runListHidden": False,
     "isAccordionReordered": True,
-    "compareRunCharts": [],
     "compareRunSections": [
-        {"uuid": f"harness-{name}", "name": name, "display": True, "isReordered": False, "deleted": False}
+        {"uuid": f"harness-{name}", "name": name, "display": True, "isReordered": True, "deleted": False}
         | {"isGenerated": True}
-        for name in ("Model metrics", "interval")
+        for name in (SCORES, "interval")
     ],
     "useGroupedValuesInCharts": True,
     "hideEmptyCharts": True,
@@ -49,14 +52,15 @@ STATE: dict[str, Any] = {
     "autoRefreshEnabled": True,
     "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
 }
-"""The rest of the page as it opens without a view, but with more runs in its charts, and those of scores first."""
+"""The rest of the page as it opens without a view, but with more runs in its charts, and those of scores first. In a
+section that nobody reordered MLflow puts a chart that comes later before the last one: the first score was the last."""
 
 
 def columns_of(run: RunResult) -> list[str]:
     """The columns that show a run: headline scores, what was varied, system and data set."""
     scores = [name for name, score in run.scores.items() if score.headline]
     params = [*labelling.varied(run), "system", "dataset"]
-    return [*(f"metrics.`{name}`" for name in scores), *(f"params.`{name}`" for name in params)]
+    return [*(f"{METRIC}{name}`" for name in scores), *(f"params.`{name}`" for name in params)]
 
 
 def runs_page(uri: str, address: str, experiment: str) -> str:
@@ -86,8 +90,31 @@ def widened(tags: Mapping[str, str], columns: Sequence[str]) -> str | None:
     """The view with these columns too, for an experiment with these tags; None where it is there."""
     known = _columns(tags.get(TAG, ""))
     wider = [*known, *(name for name in columns if name not in known)][:MOST]
-    view = json.dumps({**STATE, "selectedColumns": wider})
+    scores = [column[len(METRIC) : -1] for column in wider if column.startswith(METRIC)]
+    charts = [_chart(score) for score in scores]
+    view = _view(wider, charts)
+    while charts and len(view) > MAX_TAG:  # MLflow adds the others behind them
+        charts.pop()
+        view = _view(wider, charts)
     return None if view == tags.get(TAG) else view
+
+
+def _view(columns: Sequence[str], charts: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps({**STATE, "selectedColumns": columns, "compareRunCharts": charts})
+
+
+def _chart(score: str) -> dict[str, Any]:
+    """The chart of a score, as MLflow makes one itself: bars, and a line where there are training steps."""
+    return {
+        "uuid": f"harness-{score}",
+        "type": "BAR",
+        "metricKey": score,
+        "displayName": score,
+        "metricSectionId": f"harness-{SCORES}",
+        "runsCountToCompare": 10,
+        "deleted": False,
+        "isGenerated": True,
+    }
 
 
 def keep(client: Any, experiment: str, view: str) -> None:

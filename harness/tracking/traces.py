@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest
+from harness.tracking import started_traces
 from harness.tracking.content import milliseconds
 from harness.tracking.labelling import user
 from harness.types import RunResult
@@ -29,7 +30,7 @@ MAX_PREVIEW = 1000
 MAX_JOURNAL = 2**26
 """Bytes of a journal that is read for tokens and seconds."""
 AT_ONCE = 500
-"""Traces whose spans go in one call."""
+"""Traces that are written together."""
 CONTEXTS = "contexts"
 
 
@@ -48,17 +49,17 @@ def log_traces(client: Any, place: Place, run: RunResult, most: int) -> int:
     rows = list(_rows(run.path / "examples.parquet", run, min(most, MAX_TRACES)))
     known = set(_known(client, place))
     infos = _journal(run.path / "outputs.jsonl")
-    store = client._tracing_client
     made = 0
-    for start in range(0, len(rows), AT_ONCE):
-        spans = []
-        for row in rows[start : start + AT_ONCE]:
-            info, span = _trace(row, place, run, infos.get(str(row.get("raw_output") or row.get("output")), {}))
-            if info.trace_id not in known:
-                store.start_trace(info)
-                made += 1
-            spans.append(span)
-        store.log_spans(place.experiment, spans)  # again where a call was cut short: the same spans stay one
+    for first in range(0, len(rows), AT_ONCE):
+        traces = [
+            _trace(row, place, run, infos.get(str(row.get("raw_output") or row.get("output")), {}))
+            for row in rows[first : first + AT_ONCE]
+        ]
+        new = [info for info, _ in traces if info.trace_id not in known]
+        started_traces.start(client, new)
+        made += len(new)
+        spans = [span for _, span in traces]
+        client._tracing_client.log_spans(place.experiment, spans)  # again where a call was cut short: they stay one
     return made
 
 
@@ -174,6 +175,7 @@ def _assessments(row: Mapping[str, Any], run: RunResult, trace_id: str, moment: 
 def _span(number: str, name: str, content: Sequence[Any], times: tuple[int, int]) -> Any:
     """The root span, as OpenTelemetry has it."""
     from mlflow.entities import Span
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.trace import SpanContext, Status, StatusCode
 
@@ -188,7 +190,9 @@ def _span(number: str, name: str, content: Sequence[Any], times: tuple[int, int]
     context = SpanContext(int(number, 16), int(number[:16], 16) or 1, is_remote=False)
     status = Status(StatusCode.OK) if error is None else Status(StatusCode.ERROR, _cut(error))
     written = {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()}
-    return Span(ReadableSpan(name, context, attributes=written, status=status, start_time=times[0], end_time=times[1]))
+    nobody = Resource.get_empty()  # else each trace has a tag `service.name`, `unknown_service`
+    return Span(ReadableSpan(name, context, resource=nobody, attributes=written, status=status,
+                             start_time=times[0], end_time=times[1]))  # fmt: skip
 
 
 def _cut(text: Any) -> Any:

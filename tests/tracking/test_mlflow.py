@@ -189,6 +189,7 @@ def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
         view = json.loads(shown.tags["mlflow.sharedViewState.harness"])
         assert view["selectedColumns"][:2] == ["metrics.`bleu`", "metrics.`rouge1`"]
         assert view["selectedColumns"][-2:] == ["params.`system`", "params.`dataset`"]
+        assert [chart["metricKey"] for chart in view["compareRunCharts"]][:2] == ["bleu", "rouge1"]
         assert view["columnOrder"] == ["attributes.`Run Name`"] and view["columnWidths"]["attributes.`Run Name`"] >= 390
 
 
