@@ -40,14 +40,27 @@ def readme(runs: Mapping[str, Manifest], about: About, compared: bool, tables: S
         "The third does what the first does, in a new virtual environment with the packages that were recorded.", "",
         "| folder | data set | system | examples |", "| --- | --- | --- | --- |",
     ]  # fmt: skip
-    for folder, made in runs.items():
-        row = (f"`{folder}`", made["dataset"]["name"], made["system"]["name"], f"{made['dataset']['examples']:,}")
-        lines.append(f"| {' | '.join(map(_cell, row))} |")
+    lines += run_rows(runs)
     others = [*tables, *(["comparisons.json"] if compared else [])]
     if others:
         lines += ["", "Made from these runs: " + ", ".join(f"`{name}`" for name in others) + "."]
-    lines += ["", "`sha256sum -c SHA256SUMS` tells whether the files are those that were packed.", ""]
+    lines += [
+        "",
+        "`sha256sum -c SHA256SUMS` tells whether the files are those that were packed. Whoever changes a file can "
+        "change that list too: compare the SHA-256 of this bundle, which the first command prints, with the one "
+        "that its authors published (`--expect SHA256`).",
+        "",
+    ]
     return "\n".join(lines)
+
+
+def run_rows(runs: Mapping[str, Manifest]) -> list[str]:
+    """The rows of the README's table of runs."""
+    rows = []
+    for folder, made in runs.items():
+        row = (f"`{folder}`", made["dataset"]["name"], made["system"]["name"], f"{made['dataset']['examples']:,}")
+        rows.append(f"| {' | '.join(map(_cell, row))} |")
+    return rows
 
 
 def _first(texts: bool, compared: bool) -> str:
@@ -73,7 +86,8 @@ def data_card(runs: Mapping[str, Manifest], about: About) -> str:
         licence = (about.licences or {}).get(dataset["name"], "not stated")
         lines += [
             f"## {dataset['name']}", "", f"- examples: {dataset['examples']:,}", f"- fingerprint: `{key}`",
-            f"- licence: {licence}", f"- texts in this bundle: {'yes' if about.texts else 'no, SHA-256 only'}",
+            f"- licence: {' '.join(licence.split())}",
+            f"- texts in this bundle: {'yes' if about.texts else 'no, SHA-256 only'}",
         ]  # fmt: skip
         lines += [f"- {name}: {value}" for name, value in (dataset.get("about") or {}).items()]
         files = {

@@ -98,6 +98,17 @@ def _of(document: Mapping[str, Any] | None) -> Difference | None:
 
 
 @dataclass(frozen=True)
+class Bundle:
+    """The file that the runs came in."""
+
+    file: str
+    sha256: str | None
+    """To be compared with what its authors printed; None of a folder that was unpacked."""
+    figures: int = 0
+    """That are not drawn again: nothing but the list of sums holds them."""
+
+
+@dataclass(frozen=True)
 class Reproductions:
     """Those of all runs that a command names, and what was compared beside them."""
 
@@ -108,6 +119,7 @@ class Reproductions:
     """Of a bundle, beside the runs: files, comparisons and tables."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Of an environment that was made for it: what was installed, and what is not as it was recorded."""
+    bundle: Bundle | None = None
 
     @property
     def verdict(self) -> str:
@@ -128,4 +140,5 @@ class Reproductions:
             "beside": [asdict(difference) for difference in self.beside],
             "compared": self.compared,
             "environment": dict(self.about) or None,
+            "bundle": None if self.bundle is None else asdict(self.bundle),
         }

@@ -61,12 +61,12 @@ def commands(bundle: Path) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in re.findall(r"^\$ (harness .*)$", text, re.MULTILINE)]
 
 
-def repacked(bundle: Path, change: dict[str, bytes], summed: bool = True) -> Path:
-    """The bundle with other contents, of which the list of sums knows or not."""
+def repacked(bundle: Path, change: dict[str, bytes], summed: bool = True, without: str | None = None) -> Path:
+    """The bundle with other contents, of which the list of sums knows or not; `without`: how names begin that go."""
     with zipfile.ZipFile(bundle) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     sums = files.pop(zipped.SUMS)
-    files |= change
+    files = {name: content for name, content in files.items() if not (without and name.startswith(without))} | change
     other = bundle.with_name("other.zip")
     if summed:
         other.write_bytes(zipped.packed(files))
@@ -157,7 +157,95 @@ def test_a_file_that_was_not_packed_so_is_named(four: Path, cli: Cli) -> None:
     other = repacked(four, {"DATA.md": b"Public domain.\n"}, summed=False)
     called = cli("reproduce", str(other), "--json")
     assert called.code == 1
-    assert [each["place"] for each in json.loads(called.out)["beside"]] == ["DATA.md"]
+    beside = json.loads(called.out)["beside"]
+    assert {each["place"] for each in beside} == {"DATA.md"}
+    assert beside[0]["what"] == "SHA-256"
+
+
+LESS = {
+    "comparisons.json": ["comparisons.json: is missing; a bundle of these runs has it",
+                         "README.md: names 'comparisons.json', which is not there"],
+    "tables/": ["tables/scores.csv: is missing", "tables/scores.md: is missing", "tables/scores.tex: is missing"],
+    "figures/forest": ["README.md: names 'figures/forest"],
+    "README.md": ["README.md: is missing"],
+    "DATA.md": ["DATA.md: is missing"],
+    "CITATION.cff": ["CITATION.cff: is missing"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lacking", LESS)
+def test_what_is_missing_is_named_though_the_sums_were_made_again(lacking: str, four: Path, cli: Cli) -> None:
+    other = repacked(four, {}, without=lacking)
+    called = cli("reproduce", str(other), "--no-progress")
+    assert called.code == 1, called.out + called.err
+    for line in LESS[lacking]:
+        assert line in called.out
+    assert called.out.splitlines()[-1] == "different: what lies beside the runs"
+
+
+def test_comparisons_are_missed_whatever_the_bundle_says_of_them(four: Path, cli: Cli) -> None:
+    described = json.loads(zipfile.ZipFile(four).read("bundle.json")) | {"compared": False}
+    other = repacked(four, {"bundle.json": json.dumps(described).encode()}, without="comparisons.json")
+    called = cli("reproduce", str(other), "--no-progress", "--from", "system", "--trust")
+    assert called.code == 1
+    assert "comparisons.json: is missing; a bundle of these runs has it" in called.out
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "expected"),
+    [
+        ("README.md", b"| copy | 12 |", b"| copy | 1,200 |", "README.md: does not say '| `runs/embedded-copy`"),
+        ("DATA.md", b"fingerprint: `", b"fingerprint: `0", "DATA.md: says '- fingerprint: `0"),
+        ("DATA.md", b"yes", b"no, SHA-256 only", "DATA.md: does not say '- texts in this bundle: yes'"),
+        ("CITATION.cff", b"value: ", b"value: 0", "CITATION.cff: says '0"),
+        ("bundle.json", b'"texts": true', b'"texts": false', "bundle.json: texts is false there, true here"),
+        ("comparisons.json", b'"resamples": ', b'"resamples": 1', "comparisons.json: cannot be tested again: it has"),
+        ("comparisons.json", b"{", b"[", "comparisons.json: cannot be tested again: it cannot be read"),
+        ("bundle.json", b'"runs/embedded-copy",', b"", "runs/embedded-copy: is a run that bundle.json does not list"),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_to_the_runs_is_named(
+    name: str, right: bytes, wrong: bytes, expected: str, four: Path, cli: Cli
+) -> None:
+    content = zipfile.ZipFile(four).read(name)
+    assert right in content
+    called = cli("reproduce", str(repacked(four, {name: content.replace(right, wrong)})), "--json")
+    assert called.code == 1, called.err
+    shown = cli("reproduce", str(four.with_name("other.zip")), "--no-progress")
+    assert expected in shown.out
+
+
+@pytest.mark.parametrize("name", ["evil.pth", "runs/embedded-lead/sitecustomize.py", "runs/embedded-lead/SHA256SUMS"])
+def test_a_file_that_no_bundle_has_is_named(name: str, four: Path, cli: Cli) -> None:
+    called = cli("reproduce", str(repacked(four, {name: b"import os"})), "--no-progress")
+    assert called.code == 1
+    assert f"{name}: is no file of a bundle of these runs" in called.out
+
+
+def test_a_run_that_cannot_be_read_hides_no_other(four: Path, cli: Cli) -> None:
+    name = "runs/embedded-lead/manifest.json"
+    manifest = json.loads(zipfile.ZipFile(four).read(name))
+    manifest["config"]["stats"]["seed"] = -1
+    called = cli("reproduce", str(repacked(four, {name: json.dumps(manifest).encode()})), "--no-progress")
+    assert called.code == 1
+    assert re.search(r"embedded-lead: cannot be read: .*config.stats is not that of a run \(.*seed=-1", called.out)
+    assert "embedded-copy  same" in called.out
+
+
+def test_the_digest_that_was_published_is_asked_for(four: Path, cli: Cli) -> None:
+    digest = sha256(four.read_bytes()).hexdigest()
+    called = cli("reproduce", str(four), "--expect", digest.upper(), "--no-progress")
+    assert called.code == 0, called.err
+    assert called.out.splitlines()[0] == f"{four}  SHA-256 {digest}"
+    assert json.loads(cli("reproduce", str(four), "--json").out)["bundle"]["sha256"] == digest
+    other = repacked(four, {"bundle.json": b"not even read"})
+    called = cli("reproduce", str(other), "--expect", digest)
+    assert called.code == 1
+    assert f'SHA-256 is "{digest}" there, "{sha256(other.read_bytes()).hexdigest()}" here' in called.out
+    assert cli("reproduce", str(four), "--expect", "4f").code == 2
+    refused = cli("reproduce", "runs/lead", "--expect", digest)
+    assert refused.code == 2
+    assert "expected a .zip" in refused.err
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -242,6 +330,12 @@ def member(name: str, content: bytes = b"x", mode: int = 0o644) -> bytes:
         (member("/tmp/evil.txt"), "which leaves the folder"),
         (member("runs/../../evil.txt"), "which leaves the folder"),
         (member("..\\evil.txt"), "which leaves the folder"),
+        (member("./evil.txt"), "which leaves the folder or is no plain name"),
+        (member("runs//evil.txt"), "which leaves the folder or is no plain name"),
+        (member("a/" * 2000 + "evil.txt"), "which leaves the folder or is no plain name"),
+        (member("evil\n.txt"), "which leaves the folder or is no plain name"),
+        (zipped.packed({"README.md": b"", "readme.md": b""}), "one file on some disks"),
+        (zipped.packed({"caf\u00e9": b"", "cafe\u0301": b""}), "one file on some disks"),
         (member("link", b"/etc/passwd", stat.S_IFLNK | 0o777), "is no plain file"),
         (member("bundle.json", b'{"schema": 1, "runs": ["runs/../.."]}'), "has no bundle.json of a bundle"),
         (member("README.md"), "has no bundle.json of a bundle"),

@@ -187,6 +187,15 @@ def test_a_damaged_file_is_named(copied: Path, cli: Cli) -> None:
     assert "cannot be read" in called.out
 
 
+def test_a_config_whose_aliases_stand_for_gigabytes_ends_with_a_line(copied: Path, cli: Cli) -> None:
+    levels = "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
+    (copied / "config.yaml").write_text(f"a0: &a0 [1]\n{levels}")
+    called = cli("reproduce", "run")
+    assert called.code == 1
+    assert 'config.yaml: size is "over 100,000 values" there' in called.out
+    assert len(called.out) < 2000
+
+
 def test_a_missing_file_cannot_be_tried(copied: Path, cli: Cli) -> None:
     (copied / "statistics.parquet").unlink()
     called = cli("reproduce", "run", "--json")

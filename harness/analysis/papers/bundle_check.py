@@ -3,13 +3,14 @@ tables with their marks."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.papers.bundling import OPTIONS, SUFFIXES, comparisons
+import orjson
+
+from harness.analysis.papers.bundling import COMPARISONS, OPTIONS, SUFFIXES, comparisons
 from harness.analysis.papers.reproducing import MOST_RESAMPLES
 from harness.analysis.papers.sameness import Checked
 from harness.analysis.papers.tabulate import Layout, tabulated
@@ -42,15 +43,24 @@ def changed_members(place: Path) -> list[Difference]:
 
 def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked, progress: Progress) -> None:
     """Every difference, bound and p-value of comparisons.json, tested again."""
+    if not (place / COMPARISONS).exists():
+        return  # whether it should be there, bundle_facts says
     try:
-        stored = json.loads((place / "comparisons.json").read_text("utf-8"))
+        _compare_tests(place / COMPARISONS, runs, checked, progress)
+    except HarnessError as error:
+        checked.differences.append(Difference(COMPARISONS, f"cannot be tested again: {error}", None, None))
+
+
+def _compare_tests(file: Path, runs: Sequence[RunResult], checked: Checked, progress: Progress) -> None:
+    try:
+        stored = orjson.loads(regular.read(file))
         options = ComparisonOptions(**{name: stored[name] for name in OPTIONS})
         options.check()
         rows = {kind: list(map(dict, stored[kind])) for kind in ("comparisons", "macro_average")}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise HarnessError(f"comparisons.json cannot be read ({error}); expected that of a bundle") from None
+        raise HarnessError(f"it cannot be read ({error}); expected that of a bundle") from None
     if options.resamples > MOST_RESAMPLES:
-        raise HarnessError(f"comparisons.json has resamples={options.resamples:,}; expected at most {MOST_RESAMPLES:,}")
+        raise HarnessError(f"it has resamples={options.resamples:,}; expected at most {MOST_RESAMPLES:,}")
     again = comparisons(runs, options, progress) or {"comparisons": [], "macro_average": []}
     for kind, before in rows.items():
         mine = {_name(row): row for row in again[kind]}
@@ -58,14 +68,14 @@ def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked
             name = _name(row)
             other = mine.pop(name, None)
             if other is None:
-                checked.value("comparisons.json", name, row.get("p_value"), None)
+                checked.value(COMPARISONS, name, row.get("p_value"), None)
                 continue
             for number in NUMBERS:
-                checked.number("comparisons.json", f"{name}, {number}", row.get(number), other[number])
+                checked.number(COMPARISONS, f"{name}, {number}", row.get(number), other[number])
             for text in TEXTS:
-                checked.value("comparisons.json", f"{name}, {text}", row.get(text), other[text])
+                checked.value(COMPARISONS, f"{name}, {text}", row.get(text), other[text])
         for name in mine:
-            checked.value("comparisons.json", name, None, mine[name]["p_value"])
+            checked.value(COMPARISONS, name, None, mine[name]["p_value"])
 
 
 def compare_tables(
@@ -73,11 +83,15 @@ def compare_tables(
 ) -> None:
     """Every number and mark of the tables, made again of the stored runs with the scores that they have here."""
     again = [replace(run, scores=here.scores) for run, here in zip(stored, runs, strict=True)]
-    made = tabulated(again, None, Layout(), ComparisonOptions(), progress)
+    try:
+        made = tabulated(again, None, Layout(), ComparisonOptions(), progress)
+    except HarnessError as error:
+        checked.differences.append(Difference("tables", f"cannot be made again: {error}", None, None))
+        return
     for form, suffix in SUFFIXES.items():
         path = place / "tables" / f"scores.{suffix}"
         if not path.exists():
-            continue  # that it is missing, the list of sums says
+            continue  # that it is missing, bundle_facts says
         try:
             text = regular.read(path).decode()
         except (OSError, ValueError) as error:

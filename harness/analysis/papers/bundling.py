@@ -39,6 +39,7 @@ SCHEMA = 1
 PACKED = (*FILES, "config.yaml", "environment.json", "outputs.jsonl")
 TEXTLESS = (*FILES, "config.yaml", "environment.json")
 TEXTS = ("source", "references", "output", "raw_output", "error")
+COMPARISONS = "comparisons.json"
 SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
 OPTIONS = ("test", "alternative", "correction", "method", "level", "resamples", "seed")
 
@@ -124,12 +125,16 @@ def together(runs: Sequence[RunResult]) -> list[RunResult]:
     return [run for run in runs if counts[run.dataset_key] > 1]
 
 
+def comparable(runs: Sequence[RunResult]) -> bool:
+    """Whether a bundle of these runs has comparisons."""
+    return any(run.statistics for run in together(runs))
+
+
 def comparisons(runs: Sequence[RunResult], options: ComparisonOptions, progress: Progress) -> dict[str, Any] | None:
     """comparisons.json: paired tests of all runs on the same data; None where there are no two."""
-    members = together(runs)
-    if not members or not any(run.statistics for run in members):
+    if not comparable(runs):
         return None
-    rows = compare(members, None, options, progress)
+    rows = compare(together(runs), None, options, progress)
     return {
         "schema": SCHEMA,
         **{name: getattr(options, name) for name in OPTIONS},
@@ -147,7 +152,7 @@ def contents(folders: Sequence[Path], place: Path, about: About, allowed: bool, 
     made: dict[str, bytes] = {}
     compared = comparisons(runs, options, progress)
     if compared is not None:
-        made["comparisons.json"] = (json.dumps(compared, indent=2) + "\n").encode()
+        made[COMPARISONS] = (json.dumps(compared, indent=2) + "\n").encode()
     for form in FORMATS:
         made[f"tables/scores.{SUFFIXES[form]}"] = table(runs, None, Layout(form), options, progress).encode()
     made |= _figures(runs, options, progress)
@@ -170,8 +175,8 @@ def _figures(runs: Sequence[RunResult], options: ComparisonOptions, progress: Pr
     return {f"figures/{figure.name}.svg": rendered(figure, ".svg") for figure in figures}
 
 
-def described(place: Path) -> Mapping[str, Any]:
-    """bundle.json of an unpacked bundle."""
+def described(place: Path, name: str = "the bundle") -> Mapping[str, Any]:
+    """bundle.json of an unpacked bundle; `name`: what it is called in a message."""
     try:
         document = orjson.loads(regular.read(place / "bundle.json"))
         names = document["runs"]
@@ -182,6 +187,6 @@ def described(place: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
-        raise HarnessError(f"{place.name} has no bundle.json of a bundle; expected a zip that harness bundle wrote")
+        raise HarnessError(f"{name} has no bundle.json of a bundle; expected a zip that harness bundle wrote")
     bundle: Mapping[str, Any] = document
     return bundle

@@ -138,7 +138,7 @@ def _job(folder: Path, run: RunResult, trust: Trust) -> tuple[Job, FromRows, lis
         if name not in metrics
     ]
     stored = Stored(folder)
-    stats = _stats(config)
+    stats = _stats(folder, config)
     if not texts:
         stats = replace(stats, slices=[by for by in stats.slices if by in stored.rows.metadata])
     job = Job(
@@ -180,12 +180,14 @@ def _postprocess(config: Mapping[str, Any], trust: Trust) -> Any:
     return plugins.build(spec["_target_"], options, "postprocess")
 
 
-def _stats(config: Mapping[str, Any]) -> Options:
+def _stats(folder: Path, config: Mapping[str, Any]) -> Options:
     try:
         options = Options(**config["stats"])
         options.check()
-    except (TypeError, KeyError) as error:
-        raise HarnessError(f"config.stats of the run is not that of a run ({error}); expected its options") from None
+    except (TypeError, KeyError, HarnessError) as error:
+        raise HarnessError(
+            f"{folder}/manifest.json: config.stats is not that of a run ({error}); expected its options"
+        ) from None
     if options.resamples > MOST_RESAMPLES:
         raise HarnessError(f"the run has stats.resamples={options.resamples:,}; expected at most {MOST_RESAMPLES:,}")
     return options
@@ -215,6 +217,8 @@ def not_the_same(manifest: Mapping[str, Any], stored: RunResult, scored: RunResu
     code, own = manifest.get("code") or {}, here.own_code()
     if code.get("hash") is not None and code["hash"] != own["hash"]:
         commits = [each.get("commit") or "no commit" for each in (code, own)]
+        if commits[0] == commits[1]:  # changed since, and not committed
+            commits = [str(each["hash"]) for each in (code, own)]
         notes.append(f"the code of harness that decides results: {commits[0][:12]} there, {commits[1][:12]} here")
     recorded = manifest.get("machine") or {}
     for name, label in NAMES_OF_MACHINE.items():

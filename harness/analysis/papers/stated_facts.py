@@ -20,6 +20,8 @@ from harness.store.rescored import Stored, StoredDataset
 from harness.store.textless import HASHED
 from harness.types import Examples, RunResult, Texts
 
+MOST_VALUES = 100_000
+"""That a config may have: there are a hundred in one."""
 HUMAN = "harness.systems.human.Human"
 """Leaves out the reference that it gives as its output: stored references are not those of the data."""
 
@@ -83,6 +85,18 @@ def _compare_config(folder: Path, config: Mapping[str, Any], checked: Checked) -
     except (OSError, ValueError, yaml.YAMLError) as error:
         checked.value("config.yaml", "cannot be read", None, str(error).splitlines()[0])
         return
+    if not _is_small(written):  # a few aliases of aliases are gigabytes once they are written out
+        checked.value("config.yaml", "size", f"over {MOST_VALUES:,} values", None)
+        return
     written = written if isinstance(written, dict) else {}
     for name in dict.fromkeys((*written, *config)):
         checked.value("config.yaml", name, written.get(name), config.get(name))
+
+
+def _is_small(document: Any) -> bool:
+    waiting, seen = [document], 0
+    while waiting and seen <= MOST_VALUES:
+        value = waiting.pop()
+        seen += 1
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return seen <= MOST_VALUES

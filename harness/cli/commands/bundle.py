@@ -66,4 +66,4 @@ def call(options: Any) -> None:
     else:
         runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
         tell(f"{file}  {runs}, {len(files) + 1} files, {len(content) / 1e6:.1f} MB")
-        tell(f"harness reproduce {file}")
+        tell(f"harness reproduce {file} --expect {bytes_digest(content)}")

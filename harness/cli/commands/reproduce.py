@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -45,6 +46,9 @@ def add(commands: Any) -> None:
         action="store_true",
         help="run the functions, programs and models that the run names, and install its packages; what, is shown",
     )
+    reproduce.add_argument(
+        "--expect", metavar="SHA256", help="of the .zip, as its authors published it; of any other nothing is unpacked"
+    )
     reproduce.add_argument("--no-progress", action="store_true", help="no progress bar")
     as_json(reproduce)
     reproduce.set_defaults(call=call, parser=reproduce, error_code=WRONG)
@@ -58,6 +62,8 @@ def call(options: Any) -> None:
         options.parser.error(f"{options.overrides[0]}: expected overrides with --from system only")
     if not 0 <= options.tolerance < 1:
         options.parser.error(f"--tolerance {options.tolerance:g}: expected a share, 0 or more and below 1")
+    if options.expect and not re.fullmatch(r"[0-9a-fA-F]{64}", options.expect):
+        options.parser.error(f"--expect {options.expect}: expected a SHA-256, 64 hexadecimal digits")
     show_warnings()
     try:
         with reserved(options.json):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.analysis.papers import bundle_check as bundled
 from harness.analysis.papers import bundling
+from harness.analysis.papers.bundle_facts import stated_differences
 from harness.analysis.papers.reproducing import Again, from_outputs
 from harness.analysis.papers.sameness import Checked
 from harness.analysis.papers.would_run import would_run
@@ -17,24 +19,42 @@ from harness.analysis.stored.loading import find_run
 from harness.analysis.stored.trust import Trust
 from harness.cli.hydra import calling
 from harness.cli.output import complain
+from harness.inputs import files
 from harness.report.terminal.progress import bars
 from harness.store import finished, zipped
 from harness.types import HarnessError
-from harness.types.reproductions import CannotBeTried, Difference, Reproduction, Reproductions
+from harness.types.reproductions import Bundle, CannotBeTried, Difference, Reproduction, Reproductions
 
 
 def reproduce(options: Any) -> Reproductions:
     """What the flags of `harness reproduce` ask for."""
     calling.begin(["reproduce", options.run])
-    with _opened(Path(options.run)) as bundle:
-        folders = [find_run(options.run).absolute()] if bundle is None else _runs(bundle)
-        if options.level == "system" or options.environment:
-            _announce(folders, options)
-        if options.environment:
-            from harness.cli.hydra.recreating import in_environment
+    path = Path(options.run)
+    digest = files.file_digest(path) if path.is_file() else None
+    if options.expect and digest is None:
+        raise HarnessError(f"--expect is for bundles, and {options.run} is no file; expected a .zip")
+    if options.expect and digest != options.expect.lower():  # nothing of it is unpacked
+        other = Difference(options.run, "SHA-256", options.expect.lower(), digest)
+        return Reproductions([], [other], 1, bundle=Bundle(options.run, digest))
+    with _opened(path) as place:
+        if place is None:
+            return _executed([find_run(options.run).absolute()], None, options)
+        folders = [place.absolute() / name for name in bundling.described(place, options.run)["runs"]]
+        figures = len(list((place / "figures").glob("*.svg")))
+        result = _executed(folders, place, options)
+        return replace(result, bundle=Bundle(options.run, digest, figures))
 
-            return in_environment(folders, options)
+
+def _executed(folders: list[Path], bundle: Path | None, options: Any) -> Reproductions:
+    if options.level == "system" or options.environment:
+        _announce(folders, options)
+    if not options.environment:
         return _at_level(folders, bundle, options)
+    from harness.cli.hydra.recreating import in_environment
+
+    result = in_environment(folders, options)
+    beside = [] if bundle is None else _of_files(bundle, folders)  # runs may have been executed one by one
+    return replace(result, beside=[*result.beside, *(each for each in beside if each not in result.beside)])
 
 
 @contextmanager
@@ -50,8 +70,9 @@ def _opened(path: Path) -> Iterator[Path | None]:
         yield None
 
 
-def _runs(bundle: Path) -> list[Path]:
-    return [bundle.absolute() / name for name in bundling.described(bundle)["runs"]]
+def _of_files(bundle: Path, folders: list[Path]) -> list[Difference]:
+    """What of a bundle is not as it was packed, and what does not belong to its runs."""
+    return [*bundled.changed_members(bundle), *stated_differences(bundle, folders)]
 
 
 def _announce(folders: list[Path], options: Any) -> None:
@@ -80,7 +101,7 @@ def _at_level(folders: list[Path], bundle: Path | None, options: Any) -> Reprodu
     progress = bars(not options.no_progress)
     beside = Checked(options.tolerance)
     if bundle is not None:
-        beside.differences += bundled.changed_members(bundle)
+        beside.differences += _of_files(bundle, folders)
         beside.compared += sum(1 for path in bundle.rglob("*") if path.is_file()) - 1
     runs: list[Reproduction] = []
     scored = []
@@ -98,17 +119,16 @@ def _at_level(folders: list[Path], bundle: Path | None, options: Any) -> Reprodu
         except CannotBeTried as error:
             again = _missing(folder, "outputs", error)
         except HarnessError as error:
-            if not beside.differences:
+            if bundle is None:
                 raise
             again = Reproduction(
-                folder.name, "outputs", 0, [Difference(folder.name, "cannot be read", None, str(error))]
+                folder.name, "outputs", 0, [Difference(folder.name, f"cannot be read: {error}", None, None)]
             )
         runs.append(again.reproduction if isinstance(again, Again) else again)
         scored += [again] if isinstance(again, Again) else []
     if bundle is not None and len(scored) == len(folders):
         here = [again.here for again in scored]
-        if bundling.described(bundle)["compared"]:
-            bundled.compare_comparisons(bundle, here, beside, progress)
+        bundled.compare_comparisons(bundle, here, beside, progress)
         bundled.compare_tables(bundle, [again.stored for again in scored], here, beside, progress)
     return Reproductions(runs, beside.differences, beside.compared)
 

@@ -25,6 +25,8 @@ def print_reproductions(result: Reproductions) -> None:
     def line(text: str, style: str | None = None) -> None:
         out.print(visible(text), soft_wrap=True, style=style, markup=False, highlight=False)
 
+    if result.bundle is not None and result.bundle.sha256:
+        line(f"{result.bundle.file}  SHA-256 {result.bundle.sha256}")
     for run in result.runs:
         line(f"{run.run}  {run.verdict}", "bold")
         for text in _lines(run):
@@ -32,6 +34,8 @@ def print_reproductions(result: Reproductions) -> None:
     for difference in result.beside[:MOST]:
         line(_shown(difference))
     _more(result.beside, line)
+    if result.bundle is not None and result.bundle.figures:
+        line(f"figures/  not drawn again ({result.bundle.figures}): SHA256SUMS alone holds them")
     for text in result.about.get("notes", ()):
         line(f"environment: {text}")
     line(_verdict(result), "bold")
