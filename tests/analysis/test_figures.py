@@ -237,6 +237,18 @@ def test_a_sweep_over_two_is_a_heat_map_and_over_three_parallel() -> None:
     assert "sweep-dev" in [figure.name for figure in figures(study(runs, options=FAST))]
 
 
+def test_a_line_does_not_join_different_systems() -> None:
+    """Runs of a system each differ in more than the number that they share."""
+    systems = [
+        made(name, 0.3 + 0.1 * i, i, manifest={"config": {"system": {"_target_": f"x.{name}", "sentences": 3 - i}}})
+        for i, name in enumerate(("lead", "lexrank"))
+    ]
+    names = [figure.name for figure in figures(study(systems, options=FAST))]
+    assert "forest-dev" in names and "sweep-dev" not in names
+    (asked_for,) = wanted_figures(systems, None, Wanted("sweep"), FAST)
+    assert "With sentences change: system." in asked_for.caption
+
+
 def test_a_sweep_needs_what_differs(three: Study) -> None:
     with pytest.raises(
         HarnessError, match="the figure sweep cannot be drawn from low, middle, high; expected .*differ"

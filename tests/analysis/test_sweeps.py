@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from harness.analysis.stored.parameters import parameters
+from harness.analysis.stored.parameters import labels, parameters
 
 
 def runs(*systems: dict[str, Any]) -> list[Any]:
@@ -72,3 +72,12 @@ def test_values_that_are_no_numbers_or_texts() -> None:
 
 def test_runs_without_a_config_have_none() -> None:
     assert parameters([SimpleNamespace(system="a", manifest={}), SimpleNamespace(system="b", manifest={})]) == []  # type: ignore[list-item]
+
+
+def test_runs_of_one_system_are_told_apart_by_what_differs_between_them() -> None:
+    swept = runs(
+        {"_target_": "L", "name": "lead", "sentences": 1},
+        {"_target_": "L", "name": "lead", "sentences": 3},
+        {"_target_": "C", "name": "copy", "field": "source"},
+    )
+    assert labels(swept) == ["lead sentences=1", "lead sentences=3", "copy"]

@@ -13,6 +13,7 @@ from harness.analysis.comparing.questions import asked, even
 from harness.analysis.comparing.slices import by_slices, has_enough
 from harness.analysis.comparing.training_curves import curves_of
 from harness.analysis.stored import parameters as sweeps
+from harness.analysis.stored.cell_names import cell_of
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.inputs.choices import METHOD, METHODS
 from harness.report.terminal.progress import silent
@@ -117,19 +118,30 @@ def _without_interval(score: Score, level: float) -> Score:
 def labels(groups: Sequence[Group]) -> dict[str, str]:
     """What each run is called: its system where that tells the runs on each data set apart, else its name.
 
-    Runs that share their names are called by what differs between their configs, else by their folders, as much of the
-    path as tells them apart.
+    Where runs share their names, those that nobody named are called by system and what differs between their configs,
+    else by their folders, as much of the path as tells them apart.
     """
     clear = all(max(Counter(run.system for run in group.runs).values()) == 1 for group in groups)
     runs = [run for group in groups for run in group.runs]
     folders = [run.path for run in runs if run.path and run.name == str(run.path)]
+    shared = bool(folders) or any(map(_told_by_cell, runs))
     varied = {
         run.name: label
         for group in groups
         for run, label, count in _counted(group)
-        if count == 1 and run.path in folders
+        if count == 1 and shared and (run.path in folders or _told_by_cell(run) or _unnamed(run))
     }
     return {run.name: run.system if clear else varied.get(run.name) or _folder(run, folders) for run in runs}
+
+
+def _told_by_cell(run: RunResult) -> bool:
+    """Whether its name, which other runs have, was given its cell of a sweep."""
+    cell = cell_of(run)
+    return cell is not None and run.name == f"{run.manifest.get('name')} {cell['label']}"
+
+
+def _unnamed(run: RunResult) -> bool:
+    return run.name == f"{run.dataset}-{run.system}"
 
 
 def _counted(group: Group) -> list[tuple[RunResult, str, int]]:

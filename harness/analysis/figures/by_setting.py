@@ -79,8 +79,12 @@ def _point(view: View, run: RunResult, score: str, labels: Mapping[str, str]) ->
 
 
 def is_sweep(view: View) -> bool:
-    """Whether the runs vary a number or several parameters: with one text, the forest shows it all."""
+    """Whether the runs vary a number or several parameters: with one text, the forest shows it all, and so it does of
+    runs that are of a different system each, whatever else they differ in."""
     varied = parameters(view.group.runs)
+    of_system = [parameter for parameter in varied if "system" in (parameter.name, *parameter.also)]
+    if any(len(parameter.levels) == len(view.group.runs) for parameter in of_system):
+        return False
     return len(varied) > 1 or any(parameter.numeric for parameter in varied)
 
 

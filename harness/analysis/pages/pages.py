@@ -13,11 +13,13 @@ from typing import Any
 import harness
 from harness import masking
 from harness.analysis.comparing.study import study
+from harness.analysis.comparing.training_curves import series_of, step_of
 from harness.analysis.pages import page_rows
 from harness.analysis.stored.loading import Run
 from harness.analysis.sweeps.sweep_study import Asked, Part, parts_of
 from harness.inputs import arrow
 from harness.inputs.choices import OVER_SEEDS
+from harness.report.curve_words import training_run
 from harness.report.page import alignments as aligned
 from harness.report.page import examples
 from harness.report.page.build import build
@@ -27,6 +29,7 @@ from harness.report.page.scores import average, tables
 from harness.report.page.swept_parts import section
 from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.progress import silent
+from harness.report.terminal.wording import listed
 from harness.stats.options import ComparisonOptions
 from harness.store import atomic
 from harness.store.arrays import ArrayStore
@@ -37,6 +40,8 @@ LENGTHS = ("source_length", "reference_length", "output_length")
 """Fields to draw scores by that every data set has."""
 ALIGNMENTS = 20
 """Biggest wins and losses that come with the words that a metric matched, unless asked for otherwise."""
+SHOWN = 4
+"""Systems that a title names."""
 LISTS = {"scores": "score", "by": "by"}
 """Options of which there may be several, and what the command line calls each."""
 
@@ -185,10 +190,20 @@ def _tabs(study: Study, figures: Sequence[Figure]) -> list[str]:
 
 
 def _title(study: Study) -> str:
+    """`lead and lexrank on dev`; of many runs the training run or the system that they are of, else some of them."""
     names = list(dict.fromkeys(study.labels[run.name] for run in study.runs))
-    shown = names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"]
-    systems = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-    return f"{systems} on {', '.join(group.dataset for group in study.groups)}"
+    systems = list(dict.fromkeys(run.system for run in study.runs))
+    trained = {series_of(run) if step_of(run) is not None else None for run in study.runs}
+    if len(names) <= SHOWN:
+        called = listed(names)
+    elif len(trained) == 1 and (series := trained.pop()) is not None:
+        called = f"{len(names)} checkpoints of {training_run(series)}"
+    elif len(systems) == 1:
+        called = f"{systems[0]} in {len(names)} settings"
+    else:
+        few = systems if len(systems) <= SHOWN else [*systems[: SHOWN - 1], f"{len(systems) - SHOWN + 1} more"]
+        called = listed(few)
+    return f"{called} on {', '.join(group.dataset for group in study.groups)}"
 
 
 def _about(study: Study) -> str:

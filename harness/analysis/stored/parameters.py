@@ -59,18 +59,20 @@ def parameters(runs: Sequence[RunResult | RunRecord]) -> list[Parameter]:
 
 
 def labels(runs: Sequence[RunResult | RunRecord]) -> list[str]:
-    """What runs on the same data are called in a table: their systems, with what differs between their configs where
-    systems alone do not tell them apart (`lead sentences=2`)."""
+    """What runs on the same data are called in a table: their systems, with what differs between the configs of runs of
+    the same system (`lead sentences=2`, `lead sentences=3`, `copy`)."""
     systems = [run.system for run in runs]
     if (called := cell_names.labels(runs)) is not None and len(set(systems)) < len(systems):
         return called
     if len(set(systems)) == len(systems):
         return systems
-    varied = parameters(runs)
-    return [
-        " ".join([system, *(f"{setting.name}={setting.values[i]}" for setting in varied if setting.name != "system")])
-        for i, system in enumerate(systems)
-    ]
+    called = list(systems)
+    for system in dict.fromkeys(systems):
+        places = [i for i, own in enumerate(systems) if own == system]
+        for setting in parameters([runs[i] for i in places]):
+            for i, value in zip(places, setting.values, strict=True):
+                called[i] += f" {setting.name}={value}"
+    return called
 
 
 def _plain(value: Any) -> Any:

@@ -138,7 +138,7 @@ def sweep(words: Sequence[str | Path], asked: Asked, trust: Trusted = False, pro
 
 def parts_of(runs: Sequence[RunResult], asked: Asked, progress: Progress = silent) -> list[Part]:
     """What parameters do in each sweep of which these finished runs, on the same data, are cells; nothing of cells that
-    have no score in common."""
+    have no score in common, nor where nothing but the system varies: the scores of the systems say that."""
     by_sweep: dict[str, list[tuple[Cell, RunResult]]] = {}
     for run in runs:
         own, group = run.manifest.get("cell"), run.manifest.get("group")
@@ -147,7 +147,8 @@ def parts_of(runs: Sequence[RunResult], asked: Asked, progress: Progress = silen
             by_sweep.setdefault(group, []).append((cell, run))
     parts = []
     for members in by_sweep.values():
-        if len({cell.label for cell, _ in members}) > 1:
+        varied = {name for cell, _ in members for name in cell.parameters} - {"system"}
+        if varied and len({cell.label for cell, _ in members}) > 1:
             with suppress(HarnessError):
                 parts.append(replace(_part(members, asked, progress), saved=None))  # what was dropped is not among them
     return parts

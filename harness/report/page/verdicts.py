@@ -10,6 +10,9 @@ from harness.report.score_titles import score_titles
 from harness.report.terminal.wording import listed, sentence
 from harness.types import Comparison, Curve, Group, Study
 
+NAMED = 3
+"""Systems that a sentence names; of more it says how many, and letters in the table say which."""
+
 
 def verdicts(study: Study, group: Group) -> list[str]:
     """The answer on one data set: for two runs that of the comparison, for more the best by each score."""
@@ -59,7 +62,8 @@ def _best(names: Sequence[str], scores: Sequence[str], of: int) -> str:
         return f"{names[0]} is best on {on}."
     if len(names) == of:
         return f"On {on} no run can be told apart from the best ({names[0]})."
-    return f"{names[0]} leads on {on}, but {listed(names[1:])} cannot be told apart from it."
+    others = listed(names[1:]) if len(names) <= NAMED + 1 else f"{len(names) - 1} of the other {of - 1}"
+    return f"{names[0]} leads on {on}, but {others} cannot be told apart from it."
 
 
 def _from_the_best(rows: Sequence[Comparison]) -> list[Comparison]:

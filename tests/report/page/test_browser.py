@@ -110,6 +110,17 @@ def test_every_chart_is_drawn_when_it_comes_into_view(page: Opened) -> None:
     page.page.evaluate("dispatchEvent(new Event('afterprint'))")
 
 
+def test_paper_has_every_figure_though_none_was_looked_at(page: Opened) -> None:
+    until(page.page, "'vegaEmbed' in globalThis")
+    page.page.emulate_media(media="print")
+    figures = page.page.locator("figure").count()
+    page.page.evaluate("dispatchEvent(new Event('beforeprint'))")  # what follows is what paper waits for: no timer ran
+    assert page.page.locator(".chart[data-drawn=light]:visible").count() == figures > 5
+    page.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.page.emulate_media(media="screen")
+    assert page.page.locator("figure:visible").count() == 1
+
+
 def test_wins_come_first_and_losses_too(page: Opened) -> None:
     report = page.page.locator(".item .difference")
     values = [float(text.replace("\u2212", "-")) for text in report.all_inner_texts()]

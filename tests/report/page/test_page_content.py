@@ -52,6 +52,12 @@ def with_tests(studied: Study, rows: list[Comparison]) -> Study:
     return replace(studied, comparisons=Comparisons(rows), leaders=leaders_of(studied.groups, rows))
 
 
+def test_many_that_cannot_be_told_apart_are_counted() -> None:
+    names = ("best", "b", "c", "d", "e")
+    assert verdicts._best(names[:4], ["BLEU"], 11) == "best leads on BLEU, but b, c and d cannot be told apart from it."
+    assert verdicts._best(names, ["BLEU"], 11).endswith(", but 4 of the other 10 cannot be told apart from it.")
+
+
 def test_the_best_is_named_with_all_that_cannot_be_told_apart() -> None:
     studied = study(three_runs(), resamples=300)
     assert verdicts.verdicts(studied, studied.groups[0])[0].startswith("good is best on BLEU")

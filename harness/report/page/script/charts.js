@@ -14,9 +14,9 @@ async function loaded() {
 const GAP = 28;
 
 // How many panels stand side by side: as many as fit, rows evenly filled, none alone in the last row. Rather than that,
-// panels are narrower or stand below each other. theme.py has the same rule for files.
+// panels are narrower (matrices smaller) or stand below each other. theme.py has the same rule for files.
 function across(panels, width) {
-  const count = panels.length, fluid = panels[0].width === "container";
+  const count = panels.length;
   const least = Math.max(...panels.map(({ usermeta }) => usermeta.least)), { beside } = panels[0].usermeta;
   const fits = (size) => Math.max(1, Math.min(count, Math.floor((width - beside + GAP) / (size + GAP))));
   const { row } = panels[0].usermeta;
@@ -27,7 +27,7 @@ function across(panels, width) {
   const alone = (columns) => columns > 1 && count % columns === 1;
   const even = Math.ceil(count / Math.ceil(count / fits(least)));
   if (!alone(even)) return even;
-  for (let columns = even + 1; columns <= fits(fluid ? 0.75 * least : least); columns++) if (!alone(columns)) return columns;
+  for (let columns = even + 1; columns <= fits(0.75 * least); columns++) if (!alone(columns)) return columns;
   for (let columns = even - 1; columns > 1; columns--) if (!alone(columns)) return columns;
   return 1;
 }
@@ -52,9 +52,9 @@ function unlabelled(panel) {
 
 async function drawChart(node) {
   const [embed, { figures, light, dark }] = await loaded();
-  const theme = isDark() ? "dark" : "light";
-  if (node.dataset.theme === theme || !node.clientWidth) return; // drawn, or of another tab by now
-  node.dataset.theme = theme;
+  const theme = isDark() ? "dark" : "light", look = printing ? "print" : theme;
+  if (node.dataset.look === look || !node.clientWidth) return; // drawn, or of another tab by now
+  node.dataset.look = look;
   node.removeAttribute("data-drawn");
   const { name, legends, panels } = figures[node.dataset.figure];
   const options = {
@@ -71,12 +71,12 @@ async function drawChart(node) {
   node.replaceChildren(...(key ? [key] : []), grid);
   if (key) await embed(key, legend, { ...options, actions: false });
   for (const [i, panel] of panels.entries()) {
-    if (node.dataset.theme !== theme) return; // chosen anew meanwhile
+    if (node.dataset.look !== look) return; // chosen anew meanwhile
     await embed(grid.children[i], i % columns ? unlabelled(panel) : structuredClone(panel), { ...options, actions });
     const drawn = grid.children[i].querySelector("svg.marks"); // a matrix shrinks where it is too wide, but stays legible
     drawn?.style.setProperty("--drawn", `${drawn.getAttribute("width")}px`);
   }
-  if (node.dataset.theme === theme) node.setAttribute("data-drawn", theme);
+  if (node.dataset.look === look) node.setAttribute("data-drawn", theme);
 }
 
 const inView = new Set();
@@ -122,6 +122,7 @@ function watchCharts() {
     }
   }, { rootMargin: "200px" });
   for (const node of document.querySelectorAll(".chart")) seen.observe(node);
+  if (document.querySelector(".chart")) (globalThis.requestIdleCallback ?? setTimeout)(loaded); // for printCharts
 }
 
 // In a window of another width other panels may stand side by side.
@@ -133,11 +134,14 @@ addEventListener("resize", () => {
       if (!node.dataset.columns) continue;
       const [, { figures }] = await loaded();
       if (String(across(figures[node.dataset.figure].panels, node.clientWidth)) === node.dataset.columns) continue;
-      delete node.dataset.theme;
+      delete node.dataset.look;
       drawChart(node);
     }
   }, 200);
 });
 
 const redrawCharts = () => { for (const node of inView) drawChart(node); };
+
+// All figures, as wide as paper. Paper waits for promises alone, so the library must be there by now.
+const printCharts = () => { for (const node of document.querySelectorAll(".chart")) drawChart(node); };
 

@@ -35,8 +35,12 @@ function watchTheme() {
     useTheme(theme);
   });
   systemDark.addEventListener("change", redrawCharts);
-  for (const [event, now] of [["beforeprint", true], ["afterprint", false]]) {
-    addEventListener(event, () => { printing = now; redrawCharts(); });
-  }
+  const print = (now) => {
+    printing = now;
+    document.documentElement.toggleAttribute("data-printing", now);
+    (now ? printCharts : redrawCharts)();
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
 }
 
