@@ -52,7 +52,7 @@ PURPOSE = "intervals"
 FEW = 5
 """Units up to which an interval says little: the replicates of so few reach no further than the farthest of them."""
 SKEWED = 30
-"""Units below which an expanded interval is not enough for skewed values: of ten of them it held in 92 %."""
+"""Units below which an expanded interval is not enough for skewed values."""
 Bounds = Callable[[Array], tuple[Array, Array]]
 """From replicates (resamples, s) to (low, high), each (s,)."""
 DEFAULT = Options()

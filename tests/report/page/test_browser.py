@@ -61,13 +61,14 @@ def until(page: Any, expression: str) -> None:
 
 
 def test_the_first_paint_has_an_example(browser: Any, path: Path) -> None:
-    """Before any frame: the examples of a small report are read by the script that stands behind them."""
+    """What is seen in its place first is an example: those of a small report are read by the script that stands behind
+    them. A browser with much to do may paint before the end of the page, when the place is empty."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.add_init_script(
         "requestAnimationFrame(function look() {"
         " const pane = document.getElementById('detail');"
-        " if (pane) window.first ??= pane.textContent;"
+        " if (pane) window.first ||= pane.textContent;"
         " if (!window.first) requestAnimationFrame(look); })"
     )
     page.goto(path.resolve().as_uri())
