@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -53,6 +54,12 @@ class Called:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _all_so_far_is_left_alone() -> None:
+    """By the garbage collector, which would go through five thousand tests and all imports time and again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -26,6 +26,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings.filterwarnings("ignore", module="(zmq|jupyter_client|nbclient|traitlets).*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "word"), NOTEBOOKS)
 def test_a_notebook_prints_what_is_kept_in_it(name: str, word: str, tmp_path: Path) -> None:
     kept = printed(nbformat.read(FOLDER / f"{name}.ipynb", as_version=4))

@@ -82,6 +82,7 @@ def installed(wheel: Path, folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+@pytest.mark.slow
 def test_installed_it_works_from_any_folder(wheel: Path, files: Path) -> None:
     """Core dependencies only: the lexical suite runs and is tracked; what needs torch says how to get it."""
     python = installed(wheel, files / "venv")

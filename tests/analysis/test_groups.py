@@ -108,6 +108,7 @@ def test_one_seed_answers_for_these_outputs_only(seeds: Any) -> None:
         harness.compare(["base-seed0", "ours-seed0"], question="people")
 
 
+@pytest.mark.slow
 def test_tables_reports_and_figures_know_groups(seeds: Any) -> None:
     words = ("ours=runs/made/ours-seed*", "base=runs/made/base-seed*")
     table = seeds("table", *words, "--no-progress").out

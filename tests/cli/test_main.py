@@ -63,6 +63,7 @@ VIEWS = {
 """Commands that show several stored runs."""
 
 
+@pytest.mark.slow
 def test_views_of_stored_runs_do_not_import_pandas(files: Path) -> None:
     """In one process; the first command that loads it is named."""
     rows = [{**row, "year": [1999, None][i % 2], "tags": ["a"] * i} for i, row in enumerate(ROWS)]

@@ -88,6 +88,7 @@ def test_the_bytes_of_the_whole_run(data: Path, cli: Cli, n: int, more: tuple[st
     assert merged["ended"] == manifest_of(parts[-1])["ended"]
 
 
+@pytest.mark.slow
 def test_the_whole_config_finds_it_finished(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     good(cli("merge", *run_shards(cli, 3), "-o", "merged"))
     before = {name: Path("merged", name).stat().st_mtime_ns for name in RESULT}
@@ -115,6 +116,7 @@ def test_the_whole_is_logged(data: Path, cli: Cli, uri: str | None) -> None:
     assert logged["run_id"] not in [manifest_of(part)["mlflow"]["run_id"] for part in parts]
 
 
+@pytest.mark.slow
 def test_each_reference_against_the_others(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Examples have different numbers of rows, and some blocks have one row for each."""
     monkeypatch.setattr(text_columns, "BLOCK", 3)
@@ -129,6 +131,7 @@ def test_each_reference_against_the_others(data: Path, cli: Cli, monkeypatch: py
     assert manifest_of("merged")["result"] == manifest_of("whole")["result"]
 
 
+@pytest.mark.slow
 def test_several_blocks_a_shard(data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_columns, "BLOCK", 4)
     good(cli(*RUN, "output_dir=whole"))
@@ -137,6 +140,7 @@ def test_several_blocks_a_shard(data: Path, cli: Cli, monkeypatch: pytest.Monkey
     assert_same("merged", "whole")
 
 
+@pytest.mark.slow
 def test_a_shard_of_what_is_filtered_and_sampled(data: Path, cli: Cli) -> None:
     chosen = ("dataset.filter='id != \"é3\"'", "dataset.sample=14")
     good(cli(*RUN, *chosen, "output_dir=whole"))
@@ -145,6 +149,7 @@ def test_a_shard_of_what_is_filtered_and_sampled(data: Path, cli: Cli) -> None:
     assert manifest_of("merged")["dataset"] == manifest_of("whole")["dataset"]
 
 
+@pytest.mark.slow
 def test_rows_are_not_computed_again_unless_they_were_fitted(
     data: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +168,7 @@ def test_rows_are_not_computed_again_unless_they_were_fitted(
     assert computed == {"nist"}
 
 
+@pytest.mark.slow
 def test_rows_that_were_damaged_are_computed_again(data: Path, cli: Cli) -> None:
     good(cli(*RUN, "output_dir=whole"))
     parts = run_shards(cli, 2)
@@ -191,6 +197,7 @@ def test_names_and_folders(data: Path, cli: Cli) -> None:
     assert document["runs"][0]["examples"] == N and document["failures"] == []
 
 
+@pytest.mark.slow
 def test_shards_that_were_scored_again(data: Path, cli: Cli) -> None:
     good(cli(*RUN, "metrics=[bleu,chrf]", "output_dir=whole"))
     for part in run_shards(cli, 2, "metrics=[bleu]"):
@@ -202,6 +209,7 @@ def test_shards_that_were_scored_again(data: Path, cli: Cli) -> None:
 # ---------------------------------------------------------------- generated outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", ["true", "false"])
 def test_generated_outputs(data: Path, cli: Cli, known: str) -> None:
     install(data)

@@ -115,6 +115,7 @@ def as_parquet(path: Path, name: str, size: int = 10) -> str:
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_far")
 @pytest.mark.parametrize(
     "way",
@@ -202,6 +203,7 @@ def test_a_node_that_does_not_have_the_data(data: Path, cli: Cli, monkeypatch: p
 DEADLY = ("metrics=exact_match", "+metrics.words._target_=mine.Deadly")
 
 
+@pytest.mark.slow
 def test_a_replica_that_is_killed(data: Path, cli: Cli) -> None:
     (data / "killed-0").touch()
     ran(cli, *STORED[:6], *DEADLY, "stats.resamples=200", "tracking=none", "output_dir=whole")

@@ -96,6 +96,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "arguments"), CASES, ids=["SIGTERM", "SIGHUP-multirun", "SIGINT", "SIGTERM-metric"])
 def test_programs_end_with_the_run(prepared: Path, number: signal.Signals, arguments: tuple[str, ...]) -> None:
     with harness(prepared, *arguments) as process:

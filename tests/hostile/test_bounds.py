@@ -34,6 +34,7 @@ LONG_WORDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", LONG_WORDS.values(), ids=LONG_WORDS)
 def test_masking_takes_time_linear_in_a_text(part: str) -> None:
     code = "import sys\nfrom harness.masking import redacted\nprint(len(redacted(sys.argv[1] * (300_000 // len(sys.argv[1])))))"
@@ -160,6 +161,7 @@ def write_outputs(folder: Path, outputs: list[str]) -> None:
     write_jsonl(folder / "sys.jsonl", [{"id": str(i), "output": output} for i, output in enumerate(outputs)])
 
 
+@pytest.mark.slow
 def test_output_of_100_million_characters_is_a_failed_example(tmp_path: Path) -> None:
     write_outputs(tmp_path, ["it rains", "a" * 100_000_000, "it rains all day"])
     code, said = bounded.harness(*RUN, "metrics=chrf", folder=tmp_path, memory=4 * bounded.GIB)

@@ -73,6 +73,7 @@ def read_all(folder: Path) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", folders.DOCUMENTS)
 def test_a_wrong_type_at_every_place(received: Received, name: str) -> None:
     """Every field of both documents, absent and of every other type: read, or refused with one message."""

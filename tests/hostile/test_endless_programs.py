@@ -41,6 +41,7 @@ def program(folder: Path, kind: str, odd: str) -> str:
     return f"[{sys.executable},own.py]"
 
 
+@pytest.mark.slow
 @SAYS
 def test_system_that_writes_without_end(tmp_path: Path, odd: str, said: str) -> None:
     command = f"system.command={program(tmp_path, 'system', odd)}"
@@ -61,7 +62,9 @@ def test_metric_that_writes_without_end(tmp_path: Path, odd: str, said: str) -> 
     )
     assert code == 1, printed
     assert said in printed
-    assert "Traceback" not in printed
+    # a traceback may be the program's own last words, where it had the time for them
+    assert "Traceback" not in printed or "BrokenPipeError" in printed
+    assert printed.startswith("harness: ") and "harness/cli" not in printed
 
 
 @pytest.mark.parametrize("answer_mb", [0, -1, 1e6, float("nan"), float("inf")])

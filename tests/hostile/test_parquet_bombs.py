@@ -130,6 +130,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return of
 
 
+@pytest.mark.slow
 @ATTACKS
 def test_file_that_is_far_larger_than_it_looks(
     finished: Path, kept: Callable[..., Path], attack: Callable[[Path], None], file: str, said: str,

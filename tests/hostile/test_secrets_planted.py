@@ -307,6 +307,7 @@ def leaks(text: str) -> list[str]:
     return [text[max(0, i - 60) : i + 60] for part in ("PLANTED", *PARTS) if (i := text.find(part)) >= 0]
 
 
+@pytest.mark.slow
 def test_a_planted_secret_is_nowhere(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(files)
     uri = f"sqlite:///{files}/runs/mlflow.db"

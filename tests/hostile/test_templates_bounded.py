@@ -128,6 +128,7 @@ def attempted(source: str) -> str:
         return f"refused: {error}"
 
 
+@pytest.mark.slow
 def test_templates_without_an_end_or_a_meaning_are_refused() -> None:
     code = (
         "import json\nfrom tests.hostile.test_templates_bounded import ENDLESS, REFUSED, attempted\n"

@@ -230,6 +230,7 @@ def test_the_mean_over_references(folder: Callable[[str], str]) -> None:
 # ---------------------------------------------------------------- without its faults
 
 
+@pytest.mark.slow
 def test_the_same_bits_whatever_the_batch_the_order_and_the_company(pairs: tuple[list[str], list[list[str]]]) -> None:
     outputs, references = pairs
     whole = ours(BertScore(device="cpu"), outputs, references)
@@ -242,6 +243,7 @@ def test_the_same_bits_whatever_the_batch_the_order_and_the_company(pairs: tuple
     assert alone.tobytes() == whole[:4].tobytes()
 
 
+@pytest.mark.slow
 def test_hash_seeds_and_threads(pairs: tuple[list[str], list[list[str]]], tmp_path: Path) -> None:
     (tmp_path / "pairs.json").write_text(json.dumps([pairs[0][:4], pairs[1][:4]]))
     code = (
@@ -338,6 +340,7 @@ def test_nothing_is_encoded_twice(folder: Callable[[str], str], monkeypatch: pyt
     assert scored(OUTPUTS).tobytes() == first.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_stays_near(pairs: tuple[list[str], list[list[str]]], dtype: str) -> None:
     outputs, references = pairs[0][:6], pairs[1][:6]

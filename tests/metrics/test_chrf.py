@@ -64,6 +64,7 @@ def test_hostile_text(cases: list[tuple[str, list[str]]], options: dict[str, Any
     check([output for output, _ in cases], [refs for _, refs in cases], options)
 
 
+@pytest.mark.slow
 def test_lines_of_100_000_characters() -> None:
     check(LONG, [[LONG[0], text[:50_000]] for text in LONG], {"word_order": 2})
 

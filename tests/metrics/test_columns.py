@@ -108,6 +108,7 @@ def test_half_a_surrogate_pair_in_lists(name: str) -> None:
     assert np.isfinite(rows.values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.threads])
 def test_several_threads_at_once(name: str) -> None:
     rng = np.random.default_rng(0)
@@ -134,6 +135,7 @@ def test_lower_case_is_pythons(strings: list[str]) -> None:
     assert arrow.plain(lowered(arrow.column(strings))) == [text.lower() for text in strings]
 
 
+@pytest.mark.slow
 def test_lower_case_of_every_character() -> None:
     every = [f"Α{chr(c)}Σ" for c in range(0x110000)]
     assert arrow.plain(lowered(arrow.column(every))) == [text.lower() for text in every]

@@ -191,6 +191,7 @@ def test_agrees_with_the_published_algorithm(tiny: str, case: dict[str, Any]) ->
     assert ours == pytest.approx(published(tiny, (OUTPUTS, REFERENCES), **case), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [{}, {"n": 2}, {"idf": False}, {"v2": True, "layers": 1}], ids=str)
 def test_agrees_on_the_default_model(minilm: str, case: dict[str, Any]) -> None:
     examples = list(EmbeddedDataset().examples())[::40]

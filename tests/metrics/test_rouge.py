@@ -59,6 +59,7 @@ def test_ties_between_sentences(cases: list[tuple[str, list[str]]]) -> None:
     check([output for output, _ in cases], [refs for _, refs in cases], False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_long_sentences(seed: int) -> None:
     """Longer than a block of 62 and a stretch of 256 tokens, where carries and checkpoints come in."""

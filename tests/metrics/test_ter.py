@@ -178,6 +178,7 @@ def numbers(n: int, step: int, modulus: int) -> list[str]:
     return [str(i * step % modulus) for i in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "reference"),
     [

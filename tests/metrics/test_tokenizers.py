@@ -36,6 +36,7 @@ def test_one_character_beside_others(name: str) -> None:
         assert tokenizer(name).spelt([case, "x"])[0] == theirs[name](case.rstrip()).split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_every_code_point(name: str) -> None:
     points = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]

@@ -51,6 +51,7 @@ def same(first: str, second: str) -> bool:
 # ---------------------------------------------------------------- exactly what changed
 
 
+@pytest.mark.slow
 def test_each_ingredient_of_a_key(made_up: Path, cli: Cli) -> None:
     base = ("system.model=weights.bin",)
     assert fresh(cli, *base) == ALL

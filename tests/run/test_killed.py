@@ -12,6 +12,8 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from harness.testing import read_calls
 from tests.conftest import write_jsonl
 from tests.made_up import ARGUMENTS, install
@@ -41,6 +43,7 @@ def called(folder: Path) -> list[tuple[int, str, str]]:
     return [(batch.process, str(batch.asked), output) for batch in batches for output in batch.asked]
 
 
+@pytest.mark.slow
 def test_twenty_kills(tmp_path: Path) -> None:
     """The system's output depends on its batch, so any other composition of a batch would show in every file."""
     chance = random.Random(6)

@@ -133,6 +133,7 @@ def test_a_distance_is_stretched_as_it_is_shrunk() -> None:
     assert few.stretched(-1.0) == -1.0
 
 
+@pytest.mark.slow
 def test_bands_hold_and_early_steps_are_not_named_too_good() -> None:
     """benchmarks.coverage checkpoints in small, where it is hardest: 20 steps, those before worse by the margin."""
     training = coverage.Training("mean", "cliff", 20, 50)

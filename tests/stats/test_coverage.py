@@ -45,6 +45,7 @@ def test_alarms_are_false_as_often_as_stated(people: coverage.Population) -> Non
     check_alarms(people)
 
 
+@pytest.mark.slow
 def test_half_of_n_would_be_noticed(people: coverage.Population, monkeypatch: pytest.MonkeyPatch) -> None:
     """compare-mt and MT-Telescope resample half of the examples: 1.4 times too wide."""
 
@@ -58,6 +59,7 @@ def test_half_of_n_would_be_noticed(people: coverage.Population, monkeypatch: py
         check_coverage(people)
 
 
+@pytest.mark.slow
 def test_division_by_the_root_of_the_resamples_would_be_noticed(
     people: coverage.Population, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +74,7 @@ def test_division_by_the_root_of_the_resamples_would_be_noticed(
         check_coverage(people)
 
 
+@pytest.mark.slow
 def test_unpaired_draws_would_be_noticed(people: coverage.Population, monkeypatch: pytest.MonkeyPatch) -> None:
     """lm-evaluation-harness compares as if the two systems had seen different examples."""
 
@@ -85,6 +88,7 @@ def test_unpaired_draws_would_be_noticed(people: coverage.Population, monkeypatc
         check_alarms(people)
 
 
+@pytest.mark.slow
 def test_centring_after_the_bars_would_be_noticed(people: coverage.Population, monkeypatch: pytest.MonkeyPatch) -> None:
     """sacreBLEU's paired bootstrap takes |d*| before centring: some 11 false alarms in 100."""
     real = comparison.share

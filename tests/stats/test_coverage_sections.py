@@ -42,6 +42,7 @@ def errors(samples: int, share: float) -> float:
     return 2 * float(np.sqrt(share * (1 - share) / samples))
 
 
+@pytest.mark.slow
 def test_the_best_of_twenty_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The winner's own interval, as it was reported before, holds 87 in 100 where 20 runs are in truth equal."""
     tally = mean(best.chosen, 100, "normal", 20, 0.0, 0.0)
@@ -59,6 +60,7 @@ def test_the_best_of_twenty_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sabotaged["off, corrected"] == pytest.approx(tally["off"])
 
 
+@pytest.mark.slow
 def test_the_best_of_twenty_with_rare_losses_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who happens to have no loss wins and varies least; with that spread alone the bound held 83 in 100."""
     tally = mean(best.chosen, 100, "rare losses", 20, 0.0, 0.0)
@@ -68,6 +70,7 @@ def test_the_best_of_twenty_with_rare_losses_holds(monkeypatch: pytest.MonkeyPat
     assert mean(best.chosen, 100, "rare losses", 20, 0.0, 0.0)["corrected"] < HOLDS - errors(100, HOLDS)
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_early_is_not_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mean of what was seen is too high by some points where a run ends once it is known to be better."""
     tally = mean(stopping.ended, 60, "baseline", 0.15)
@@ -82,6 +85,7 @@ def test_a_run_that_ends_early_is_not_off(monkeypatch: pytest.MonkeyPatch) -> No
     assert mean(stopping.ended, 60, "baseline", 0.15)["off"] > error
 
 
+@pytest.mark.slow
 def test_slices_hold_and_alarm_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (10, 10, 10)
     tally = mean(slices.of_slices, 80, "mean", sizes)
@@ -126,6 +130,7 @@ def test_margins_alarm_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mean(several.within_margin, 150, "mean", 10)["not worse"] > 1.5 * tally["not worse"]
 
 
+@pytest.mark.slow
 def test_few_clusters_and_small_strata_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = mean(few.interval_of_clusters, 60, 10)
     strata = mean(few.interval_of_strata, 80, 2)

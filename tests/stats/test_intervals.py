@@ -46,6 +46,7 @@ def test_agrees_with_scipy(method: str, theirs: str) -> None:
     assert (ours.low, ours.high) == pytest.approx((bounds.low, bounds.high), abs=0.012)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "low", "high"), [("basic", 23.77, 79.12), ("percentile", 28.86, 84.21), ("bca", 32.31, 91.43)]
 )

@@ -48,6 +48,7 @@ def test_strata_vary_within_themselves_only(rows: Array) -> None:
     assert score.high == pytest.approx(score.estimate * np.exp(reach))  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 20])
 def test_an_interval_of_few_examples_holds_where_quantiles_do_not(rows: Array, n: int) -> None:
     """Without what could have been in samples that have no 4-gram match it held in 82 % at 10 and 93 % at 20."""

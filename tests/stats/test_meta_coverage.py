@@ -43,6 +43,7 @@ def test_intervals_hold() -> None:
     check_coverage()
 
 
+@pytest.mark.slow
 def test_intervals_of_many_systems_on_few_items_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Percentiles of the resampled scores held 44 to 67 in 100: means of people and metrics share the luck of the items."""
     assert meta.held("items", 25, 25, 40, 100)["system pearson"] >= 0.9
@@ -54,6 +55,7 @@ def test_alarms_are_as_rare_as_stated() -> None:
     check_alarms()
 
 
+@pytest.mark.slow
 def test_metrics_that_misjudge_whole_systems_raise_no_alarm() -> None:
     """Outputs that change places one by one take these systems for all there are; the verdict does not follow them."""
     shares = alarms("both", World(system_error=0.6, error=0.5), 40)
@@ -62,6 +64,7 @@ def test_metrics_that_misjudge_whole_systems_raise_no_alarm() -> None:
         assert shares[name] <= 0.13
 
 
+@pytest.mark.slow
 def test_swaps_of_a_few_outputs_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One in twenty swapped instead of every other: nothing is ever called different."""
     whole = exchange.Swaps._block

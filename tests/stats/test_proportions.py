@@ -171,6 +171,7 @@ def merged(strata: Sequence[object] | None, n: int) -> Design:
     return Design.of(n, strata=strata).with_small_strata_merged()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strata", [None, np.repeat(np.arange(10), 2).tolist(), np.minimum(np.arange(20) // 3, 5).tolist()]
 )
@@ -196,9 +197,9 @@ def test_small_strata_are_merged_and_said(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_an_expanded_interval_by_hand() -> None:
-    values = np.random.default_rng(2).exponential(size=12)
+    values = np.random.default_rng(2).exponential(size=30)
     score = mean(values, resamples=20_000)
-    tail = scipy.stats.norm.cdf(-np.sqrt(12 / 11) * scipy.stats.t.isf(0.025, 11))
-    picks = np.random.default_rng(3).integers(0, 12, (40_000, 12))
+    tail = scipy.stats.norm.cdf(-np.sqrt(30 / 29) * scipy.stats.t.isf(0.025, 29))
+    picks = np.random.default_rng(3).integers(0, 30, (40_000, 30))
     assert (score.low, score.high) == pytest.approx(np.quantile(values[picks].mean(1), [tail, 1 - tail]), abs=0.02)
     assert score.method == Options().method.replace("auto", "expanded")

@@ -31,6 +31,7 @@ def binomial(share: float, simulations: int) -> float:
     return 3 * float(np.sqrt(share * (1 - share) / simulations))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["bootstrap", "randomization"])
 def test_independent_repeats_keep_the_level_and_have_full_power(test: str) -> None:
     """Drawn as seeds, as they once were, they alarm in 0.2 to 0.6 % and their error is 1.5 times too large."""
@@ -42,6 +43,7 @@ def test_independent_repeats_keep_the_level_and_have_full_power(test: str) -> No
     assert abs(real["alarms"] - 0.8) < binomial(0.8, 150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("effect", "seeds"), [(0.0, 3), (1.0, 5), (3.0, 3), (3.0, 10)])
 def test_seeds_keep_the_level(effect: float, seeds: int) -> None:
     """By examples alone an eighth of all and more are alarms, where seeds differ by 3 points."""
@@ -167,6 +169,7 @@ def test_intervals_of_a_score_hold_for_new_seeds() -> None:
     assert abs(held / simulations - 0.95) < binomial(0.05, simulations)
 
 
+@pytest.mark.slow
 def test_plans_are_kept() -> None:
     """The power that a plan promises, and that no n will do where seeds differ too much."""
     world = World(200, 4, 2.0, seeds=True)

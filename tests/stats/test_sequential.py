@@ -57,6 +57,7 @@ def test_values_outside_are_refused() -> None:
         ConfidenceSequence(0, 1, 0.95).add([1.5])
 
 
+@pytest.mark.slow
 def test_the_estimate_after_an_early_end_is_not_lucky(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mean of what was seen when it ended is too high by points; the estimate is right on average."""
     monkeypatch.setattr(sequential, "ORDERS", 60)

@@ -39,6 +39,7 @@ def rare(n: int, rng: np.random.Generator) -> Array:
     return (rng.random(n) < 0.9).astype(float) - (rng.random(n) < 0.9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [small, perfect, rare])
 @pytest.mark.parametrize("n", [6, 20])
 def test_few_examples_raise_no_more_alarms_than_stated(n: int, draw: Callable[..., Array]) -> None:
@@ -50,6 +51,7 @@ def test_few_examples_raise_no_more_alarms_than_stated(n: int, draw: Callable[..
     assert alarms / 300 <= 0.06 + 2 * 0.014
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [5, 10, 20])
 def test_few_clusters_raise_no_more_alarms_than_stated(count: int) -> None:
     """Clusters of unequal sizes: the plain bootstrap raised 16, 13 and 11 in 100."""

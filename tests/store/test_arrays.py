@@ -178,6 +178,7 @@ def test_a_lower_limit_shrinks_the_file(path: Path) -> None:
     assert len(kept) > 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [None, b"", b"this is no database" * 5000])
 def test_eight_processes_at_once(path: Path, before: bytes | None) -> None:
     """Each puts its own entries and shared ones while reading; all are there at the end."""
@@ -219,6 +220,7 @@ for i in range(20):
         assert warned == []
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_middle_of_a_put(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     code = """
 store = ArrayStore(path, 30 << 20)

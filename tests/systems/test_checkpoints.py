@@ -183,6 +183,7 @@ def test_each_checkpoint_is_a_run_and_only_new_ones_are_generated(
         assert history(folder, curve.info.run_id, key.format("chrf")) == expected
 
 
+@pytest.mark.slow
 def test_output_dir_and_name_are_shared_and_a_multirun_has_curves_of_its_own(
     folder: Path, cli: Cli, generated: list[str]
 ) -> None:

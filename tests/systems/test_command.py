@@ -211,6 +211,7 @@ def test_a_program_that_dies_by_chance_costs_nothing(make: Make, tmp_path: Path)
     assert len(starts(tmp_path)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "expected"),
     [

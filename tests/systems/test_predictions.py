@@ -188,6 +188,7 @@ print(rows, peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_outputs_are_not_held_in_memory(tmp_path: Path, shuffled: bool) -> None:
     n = 100_000

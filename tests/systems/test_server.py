@@ -311,6 +311,7 @@ def test_a_server_that_refuses_an_adapter_says_why(folder: Path, data: Path, cli
     assert "the server does not load it (/v1/load_lora_adapter: HTTP 404" in called.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_servers_end_with_the_run_whatever_ends_it(folder: Path, data: Path, number: int) -> None:

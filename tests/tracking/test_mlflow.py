@@ -150,6 +150,7 @@ def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
     assert parent.data.metrics["seeds/bleu.sd"] == pytest.approx(np.std(list(points.values()), ddof=1))
 
 
+@pytest.mark.slow
 def test_an_unreachable_server_costs_a_warning_only(files: Path) -> None:
     arguments = (*LEXICAL, "system.path=good.jsonl")
     done = command(*arguments, f"tracking.uri=http://user:pa55word@127.0.0.1:{free_port()}", cwd=files)
@@ -176,6 +177,7 @@ def test_a_store_that_is_no_database(files: Path) -> None:
     assert len(list(files.glob("runs/*/*/scores.json"))) == 1
 
 
+@pytest.mark.slow
 def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
     """Without options it takes the store that the newest run was logged to."""
     other = f"sqlite:///{files}/other.db"

@@ -165,6 +165,7 @@ def copies(folder: Path, n: int, same: bool) -> list[Path]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "server"])
 def test_eight_processes_on_a_store_or_experiment_that_does_not_exist(
     files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest
@@ -180,6 +181,7 @@ def test_eight_processes_on_a_store_or_experiment_that_does_not_exist(
     assert {run.info.status for run in runs} == {"FINISHED"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["", "g2"])
 def test_the_same_run_from_several_machines_at_once(files: Path, cli: Cli, server: str, group: str) -> None:
     assert cli(*GOOD, "tracking=none").code == 0
@@ -286,6 +288,7 @@ def test_a_fault_costs_a_warning_and_sync_logs_what_is_missing(
     assert (twice.code, twice.out.split("  ")[0]) == (0, "already there")
 
 
+@pytest.mark.slow
 def test_a_full_disk(files: Path, cli: Cli) -> None:
     code = (
         "import resource, sys, harness.cli.main\n"
@@ -307,6 +310,7 @@ def test_a_full_disk(files: Path, cli: Cli) -> None:
 # ---------------------------------------------------------------- folders from elsewhere
 
 
+@pytest.mark.slow
 def test_folders_of_a_cluster_without_network(files: Path, cli: Cli, server: str, tmp_path_factory: Any) -> None:
     """A multirun there, its folders copied here: the parent is kept."""
     both = "system.path=good.jsonl,bad.jsonl"
@@ -331,6 +335,7 @@ def test_folders_of_a_cluster_without_network(files: Path, cli: Cli, server: str
     assert len(runs_of(server, "cluster")) == 3
 
 
+@pytest.mark.slow
 def test_checkpoints_keep_their_curve(files: Path, cli: Cli, server: str) -> None:
     """Points logged later, twice, and from two copies are each there once."""
     assert cli(*GOOD, "tracking=none", "tracking.experiment=curve").code == 0
@@ -353,6 +358,7 @@ def test_checkpoints_keep_their_curve(files: Path, cli: Cli, server: str) -> Non
     assert artifacts >= {"curve-dev.png", "forest-dev.png", "report.html"}
 
 
+@pytest.mark.slow
 def test_sync_says_what_failed_and_goes_on(files: Path, cli: Cli, server: str) -> None:
     assert cli(*GOOD, "tracking=none", "tracking.experiment=failing").code == 0
     broken = Path("runs/failing/broken")

@@ -100,6 +100,7 @@ def look(folder: Path, uri: str) -> None:
     assert [(name, row) for name, row in rows if leaked(row)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "server"])
 def test_a_planted_secret_is_nowhere(
     files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

@@ -30,6 +30,7 @@ def folder(files: Path, cli: Cli) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_processes_sync_one_folder_at_once(files: Path, folder: Path) -> None:
     arguments = [sys.executable, "-m", "harness", "sync", str(folder), "--json"]
     started = [

@@ -75,6 +75,7 @@ def test_runs_and_sweeps_are_nested_under_a_surrounding_run(
     assert list((files / "runs").glob("pipelines/*/scores.json"))
 
 
+@pytest.mark.slow
 def test_another_surrounding_run_has_the_result_too(
     files: Path, cli: Cli, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

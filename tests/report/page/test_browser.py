@@ -116,7 +116,7 @@ def test_paper_has_every_figure_though_none_was_looked_at(page: Opened) -> None:
     page.page.emulate_media(media="print")
     figures = page.page.locator("figure").count()
     page.page.evaluate("dispatchEvent(new Event('beforeprint'))")  # what follows is what paper waits for: no timer ran
-    assert page.page.locator(".chart[data-drawn=light]:visible").count() == figures > 5
+    assert page.page.locator(".chart[data-drawn=light]:visible").count() == figures > 4
     page.page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.page.emulate_media(media="screen")
     assert page.page.locator("figure:visible").count() == 1
@@ -191,6 +191,7 @@ def up_and_down(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(runs, tmp_path_factory.mktemp("signs") / "report.html", resamples=50)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["wins", "losses", "gap"])
 @pytest.mark.parametrize("score", ["rouge1", "ter"])  # of ter less is better
 def test_bounds_are_of_the_values_that_rows_show(browser: Any, up_and_down: Path, score: str, order: str) -> None:
