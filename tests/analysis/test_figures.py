@@ -292,6 +292,7 @@ def test_hostile_names_are_data_never_fields_or_addresses(hostile: list[Figure])
             assert key not in ("url", "href") and not (isinstance(text, str) and text.startswith("http"))
 
 
+@pytest.mark.slow
 def test_hostile_names_render_as_text(hostile: list[Figure]) -> None:
     pictures = [rendered(figure, ".svg") for figure in hostile if figure.name.partition("-")[0] in ("forest", "sweep")]
     texts = ["".join(ElementTree.fromstring(picture).itertext()) for picture in pictures]

@@ -54,6 +54,7 @@ def test_a_multirun_with_a_failure(files: Path, cli: Cli) -> None:
     assert "1 of 3 cells failed" in called.err
 
 
+@pytest.mark.slow
 def test_a_multirun_is_the_same_one_with_and_without(files: Path, cli: Cli) -> None:
     groups = set()
     for flags in ((), ("--json",)):
@@ -119,6 +120,7 @@ def test_next_commands(files: Path, cli: Cli) -> None:
     assert "harness compare" not in elsewhere.out  # other data
 
 
+@pytest.mark.slow
 def test_next_offers_only_what_can_be_compared(files: Path, cli: Cli) -> None:
     plain = tuple(word for word in STORED if not word.startswith("metrics="))
     chrf = cli(*plain, "metrics=chrf", "system.path=good.jsonl")

@@ -163,6 +163,7 @@ def test_an_error_that_nobody_expected(files: Path, cli: Cli, monkeypatch: pytes
     assert "1 of 2 cells failed:\n  1 path=bad.jsonl" in called.err
 
 
+@pytest.mark.slow
 def test_submitit_says_why(files: Path, cli: Cli) -> None:
     called = cli(
         *RUN,
@@ -190,6 +191,7 @@ def test_a_folder_that_another_process_writes(files: Path, cli: Cli) -> None:
 # ---------------------------------------------------------------- what is left on disk
 
 
+@pytest.mark.slow
 def test_jobs_of_submitit_hold_no_secret(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (files / "functions.py").write_text(FUNCTIONS)
     secret = "sk-abcdefgh0123456789abcdefgh0123456789"

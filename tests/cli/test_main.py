@@ -157,6 +157,7 @@ def test_compare_of_stored_runs(files: Path) -> None:
     ) & {*HEAVY}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_compare_refuses_with_one_message(files: Path) -> None:
     assert harness("run", *LEXICAL, "system.path=good.jsonl", cwd=files).returncode == 0
     assert harness("run", *LEXICAL, "system.path=bad.jsonl", "limit=3", "name=part", cwd=files).returncode == 0

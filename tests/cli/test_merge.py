@@ -102,6 +102,7 @@ def test_the_whole_config_finds_it_finished(data: Path, cli: Cli, monkeypatch: p
     assert len(manifest_of("merged")["shards"]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", [None, "sqlite:///other.db"])
 def test_the_whole_is_logged(data: Path, cli: Cli, uri: str | None) -> None:
     """To the store of the shards or, where that is another than the user's own, to the one that is named."""
@@ -186,6 +187,7 @@ def test_a_shard_says_that_its_nist_is_its_own(data: Path, cli: Cli) -> None:
     assert "shard 1/2" in scores["nist"]["note"] and "note" not in scores["bleu"]
 
 
+@pytest.mark.slow
 def test_names_and_folders(data: Path, cli: Cli) -> None:
     parts = run_shards(cli, 2, "name=mine")
     good(cli("merge", *parts))
@@ -309,6 +311,7 @@ def test_a_folder_of_before(data: Path, cli: Cli) -> None:
     assert "expected the shard to be run again" in refused(cli("merge", *parts, "-o", "x"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -324,6 +327,7 @@ def test_a_manifest_that_lies(data: Path, cli: Cli, change: dict[str, Any], mess
     assert message in refused(cli("merge", *parts, "-o", "x"))
 
 
+@pytest.mark.slow
 def test_examples_that_are_not_those_of_the_shard(data: Path, cli: Cli) -> None:
     parts = run_shards(cli, 2, "metrics=[bleu]")
     shutil.copy("part0/examples.parquet", "part1/examples.parquet")

@@ -85,6 +85,7 @@ def test_data_that_changed_is_read_again(files: Path, cli: Cli) -> None:
     assert "slept" in (harness.load_run("dev-lead").examples["references"].iloc[0][0])
 
 
+@pytest.mark.slow
 def test_weights_are_loaded_once(files: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     from harness.inputs.pretrained import Pretrained

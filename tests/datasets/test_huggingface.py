@@ -101,6 +101,7 @@ def read(environment: dict[str, str], *options: dict[str, Any]) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_commit_of_a_hub_name_is_pinned(hub: dict[str, str]) -> None:
     """Downloaded, streamed and from the cache while offline: the same rows of the same commit."""
     whole, streamed = read(hub, {"revision": "main"}, {"revision": "main", "streaming": True})

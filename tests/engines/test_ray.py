@@ -88,6 +88,7 @@ def test_a_run_resumes_on_any_engine(data: Path, cli: Cli) -> None:
     assert engine_of(data / "run") == {"name": "local", "threads": None}
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_scored_again_on_any_engine(data: Path, cli: Cli) -> None:
     """On the one that is asked for, wherever the stored run was computed; with what was fitted, and from the folder
     alone."""
@@ -244,6 +245,7 @@ def test_what_is_lost_again_and_again(data: Path, cli: Cli) -> None:
 # ---------------------------------------------------------------- generation
 
 
+@pytest.mark.slow
 def test_generation_on_two_replicas(data: Path, cli: Cli) -> None:
     """Planned batches go to whoever is free; the outputs are those of one process, also where they depend on the
     batch, and where the replica that has one is killed."""

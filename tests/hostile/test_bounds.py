@@ -143,6 +143,7 @@ def test_expression_that_is_slow_for_every_output_ends_the_run(monkeypatch: pyte
     assert str(raised.value) == f"{slow}, and so for 2 before; expected a simpler expression"
 
 
+@pytest.mark.slow
 def test_condition_that_takes_for_ever_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "runs" / "one", "a" * 60 + "!")
     code, said = bounded.harness("runs", "name~(a|aa)+$", seconds=60, folder=tmp_path)

@@ -94,6 +94,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(map(str, command))[:30].encode("unicode_escape").decode())  # fmt: skip
 def test_what_a_command_tells(command: tuple[Any, ...], evil: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     code, *arguments = command

@@ -218,6 +218,7 @@ def test_heads_of_statistics(cli: Cli, received: Received, head: Any, expected: 
         assert expected in called.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("field", "value", "expected"), FIELDS)
 def test_fields_of_statistics(cli: Cli, received: Received, field: str, value: Any, expected: str) -> None:
     folder = received("good")
@@ -272,6 +273,7 @@ TABLES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "column", "values", "expected"), TABLES)
 def test_columns(cli: Cli, received: Received, file: str, column: str, values: Any, expected: str) -> None:
     folders.replace_column(received("good"), column, values, file)

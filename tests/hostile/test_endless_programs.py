@@ -54,6 +54,7 @@ def test_system_that_writes_without_end(tmp_path: Path, odd: str, said: str) -> 
     assert said in table.column("error").to_pylist()[1]
 
 
+@pytest.mark.slow
 @SAYS
 def test_metric_that_writes_without_end(tmp_path: Path, odd: str, said: str) -> None:
     command = f"metrics.command.command={program(tmp_path, 'metrics', odd)}"

@@ -92,6 +92,7 @@ SERVER = {"_target_": "harness.systems.server.Server", "command": ["touch", "exe
           "adapter": "out/lora", "environment": {"LD_PRELOAD": "theirs.so"}}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["server.Server", "adapters.Adapters"])
 def test_a_server_that_the_folder_names_is_not_started(
     cli: Cli, received: Received, marker: Path, monkeypatch: pytest.MonkeyPatch, target: str
@@ -316,6 +317,7 @@ ASKED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "value", "expected"), ASKED, ids=[f"{place}={str(v)[:12]}" for place, v, _ in ASKED])
 def test_score_does_not_follow_numbers_beyond_reason(
     cli: Cli, received: Received, place: str, value: Any, expected: str

@@ -387,6 +387,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", MESSAGES, ids=lambda call: " ".join(call)[:40])
 def test_a_message_about_a_url_shows_no_password(call: tuple[str, ...], cli: Cli) -> None:
     called = cli(*call)

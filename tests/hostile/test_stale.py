@@ -25,6 +25,7 @@ def command_of(message: str) -> list[str]:
     return shlex.split(named[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["older rows", "other columns", "damaged"])
 def test_statistics_of_another_harness(cli: Cli, files: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     assert cli(*RUN, "output_dir=kept here").code == 0

@@ -274,6 +274,7 @@ SILENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", SILENT)
 def test_a_silent_program_is_ended(when: str, started: list[Program]) -> None:
     script, expected = SILENT[when]

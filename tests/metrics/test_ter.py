@@ -78,6 +78,7 @@ def test_a_corpus_is_not_a_mean_of_sentences() -> None:
     assert metric.score_examples(rows).mean() == pytest.approx(50.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [OPTIONS[0], OPTIONS[-1]], ids=str)
 def test_embedded_data(options: dict[str, bool]) -> None:
     examples = list(EmbeddedDataset().examples())[:20]

@@ -26,6 +26,7 @@ NAMED = [*TABLES, "ja-mecab", "ko-mecab"]
 theirs = {name: _get_tokenizer(name)() for name in NAMED}  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_one_character_beside_others(name: str) -> None:
     """Every piece beside every other, with and without digits around."""

@@ -121,6 +121,7 @@ def test_repeats_never_collide(made_up: Path, cli: Cli) -> None:
     assert "4 examples, 3 outputs each" in cli(*ARGUMENTS, "system.repeats=3").out
 
 
+@pytest.mark.slow
 def test_repeats_of_stored_predictions(files: Path, cli: Cli) -> None:
     rows = [
         {"id": r["id"], "repeat": k, "output": f"{text} {k}"}
@@ -305,6 +306,7 @@ def test_failures_are_kept_and_retried_alone(made_up: Path, cli: Cli) -> None:
     assert harness.load_run("dev-made-up").failed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "allowed"), [("25%", 1), ("0.25", 1), ("1", 1), ("0", 0), ("0%", 0), ("0.0", 0)])
 def test_too_many_failures_end_the_run(made_up: Path, cli: Cli, limit: str, allowed: int) -> None:
     Path("broken.txt").write_text("c d" if allowed else "d")

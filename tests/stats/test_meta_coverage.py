@@ -51,6 +51,7 @@ def test_intervals_of_many_systems_on_few_items_hold(monkeypatch: pytest.MonkeyP
     assert meta.held("items", 25, 25, 40, 100)["system pearson"] < 0.86
 
 
+@pytest.mark.slow
 def test_alarms_are_as_rare_as_stated() -> None:
     check_alarms()
 

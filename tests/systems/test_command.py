@@ -194,6 +194,7 @@ def test_only_the_example_that_breaks_it_fails(breaking: str, expected: str, bat
     assert not any(map(running, starts(tmp_path)[:2]))
 
 
+@pytest.mark.slow
 def test_an_example_that_takes_too_long_fails(make: Make, tmp_path: Path) -> None:
     system = make(EACH.format("time.sleep(600 if e['id'] == 'c' else 0)", "e['source'].upper()"), timeout=3)
     outputs = system.generate(BATCH)

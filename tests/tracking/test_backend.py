@@ -47,6 +47,7 @@ def test_a_store_from_kept_tables_is_the_one_that_mlflow_makes(
     assert sorted(path.name for path in (tmp_path / "second").iterdir()) == ["mlflow.db"]
 
 
+@pytest.mark.slow
 def test_damaged_tables_are_made_again(tmp_path: Path, kept: Path) -> None:
     first = made(tmp_path / "first")
     (file,) = kept.iterdir()

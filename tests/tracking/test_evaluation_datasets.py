@@ -59,6 +59,7 @@ def test_data_is_written_once_and_read_back_the_same(files: Path, cli: Cli, uri:
     assert f"has the version {changed['digest']} now; expected {logged['digest']} (dataset.version)" in called.err
 
 
+@pytest.mark.slow
 def test_a_version_that_looks_like_a_number(files: Path, cli: Cli, uri: str) -> None:
     logged = harness.log_dataset("dev.jsonl", f"numbers {uri[:4]}")
     for version in ("7130e266", "12345678"):
@@ -66,6 +67,7 @@ def test_a_version_that_looks_like_a_number(files: Path, cli: Cli, uri: str) -> 
         assert called.code == 1 and f"expected {version} (dataset.version)" in called.err
 
 
+@pytest.mark.slow
 def test_the_order_is_kept(files: Path, uri: str) -> None:
     """Outputs in a text file are told by their line; the same data in another order is written again."""
     rows = [{"id": str(i), "source": f"s{i}", "references": [f"r{i}"]} for i in range(30)]

@@ -55,6 +55,7 @@ def ranked(store: Any, data: dict[str, str], *experiments: str) -> list[str]:
     return [model.params["model"] for model in models]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "server"])
 def test_checkpoints_are_ranked_and_the_best_gets_an_alias(
     files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

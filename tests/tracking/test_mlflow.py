@@ -32,6 +32,7 @@ def stored_runs(store: Any, experiment: str = "harness") -> list[Any]:
     return list(store.search_runs([store.get_experiment_by_name(experiment).experiment_id]))
 
 
+@pytest.mark.slow
 def test_a_run_as_a_process_is_in_the_store(files: Path) -> None:
     done = command(*LEXICAL, "system.path=good.jsonl", "tracking.experiment=mine", cwd=files)
     assert done.returncode == 0, done.stderr
@@ -131,6 +132,7 @@ def test_the_page_of_a_sweep_says_what_came_out(files: Path, cli: Cli) -> None:
     assert (files / "again.db").read_bytes() == before  # nothing was made again
 
 
+@pytest.mark.slow
 def test_seeds_of_a_system_have_one_parent(files: Path, cli: Cli) -> None:
     """Below that of the multirun: the scores by seed, their mean and standard deviation."""
     swept = ("run", "--multirun", "dataset=file", "dataset.path=dev.jsonl", "system=random", "metrics=[bleu]")
@@ -195,6 +197,7 @@ def test_ui_serves_the_store_of_the_runs(files: Path, cli: Cli) -> None:
         assert view["columnOrder"] == ["attributes.`Run Name`"] and view["columnWidths"]["attributes.`Run Name`"] >= 390
 
 
+@pytest.mark.slow
 def test_the_run_id_of_an_earlier_log_still_finds_the_run(files: Path, cli: Cli) -> None:
     assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
     first = harness.load_run("dev-good").manifest["mlflow"]["run_id"]

@@ -76,6 +76,7 @@ def test_no_store_is_made_to_look_into(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_is_linked_to_its_prompt(files: Path, cli: Cli) -> None:
     """The version is in the config, the key and MLflow; a field that the data does not have is named with the prompt."""
     pytest.importorskip("torch")

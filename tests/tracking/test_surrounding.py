@@ -38,6 +38,7 @@ def below(store: Any, experiment: str, run_id: str) -> list[Any]:
     return list(store.search_runs([experiment], f"tags.`mlflow.parentRunId` = '{run_id}'"))
 
 
+@pytest.mark.slow
 def test_the_experiment_of_the_environment(files: Path, cli: Cli, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts where none is given, names the folder too, and is kept for `harness sync`."""
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "from outside")

@@ -368,6 +368,7 @@ def test_contrast_of_text_is_enough(page: Opened) -> None:
         assert [contrast for contrast in page.page.evaluate(ratio, pairs) if contrast[0] < 4.5] == []
 
 
+@pytest.mark.slow
 def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Path) -> None:
     texts = [f"text {i} {j}" for i in range(6) for j in range(2)]
     references = [[f"text {i} 0"] for i in range(6) for _ in range(2)]
@@ -393,6 +394,7 @@ def test_several_outputs_an_example_and_two_data_sets(browser: Any, tmp_path: Pa
     report.page.context.close()
 
 
+@pytest.mark.slow
 def test_one_run_without_sources_and_references(browser: Any, tmp_path: Path) -> None:
     run = made([f"text {i}" for i in range(12)], [["text"]] * 12, "alone")
     frame = run.examples.assign(references=[[]] * 12, source=None, **{"a=b%": ["x=y", "z"] * 6})

@@ -115,6 +115,7 @@ def go_to(page: Opened, place: int) -> None:
     page.page.keyboard.press("5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 3, 4, 9, 15, 18])
 def test_what_is_shown_is_what_was_written(page: Opened, place: int) -> None:
     go_to(page, place)
