@@ -76,6 +76,8 @@ Machines are noisy: read ratios, not seconds.
         "report": ("The report", report.tables),
         "command": ("Command line", command_line),
     }
+    if unknown := sorted({*chosen} - {*tables}):
+        sys.exit(f"no such benchmark: {', '.join(unknown)}; expected: {', '.join(tables)}")
     _, *before = PAGE.read_text().split("\n## ") if PAGE.exists() else [""]
     parts = dict(part.split("\n", 1) for part in before)
     for name, (title, table) in tables.items():

@@ -141,6 +141,7 @@ def eee(folder: Path) -> Path:
     (record,) = (LOGS / "eee").glob("*.json")
     content = json.loads(record.read_text())
     content["detailed_evaluation_results"].pop("checksum", None)
+    content["detailed_evaluation_results"]["total_rows"] = SAMPLES
     (place / record.name).write_text(json.dumps(content))
     source = (LOGS / "eee" / f"{record.stem}_samples.jsonl").read_text().splitlines()
     rows = [row for row in map(json.loads, source) if row["evaluation_result_id"] == "acc"]

@@ -67,9 +67,11 @@ def by_mlflow(uri: str, experiment: str, folder: Path) -> float:
     import mlflow
     import pandas as pd
 
+    from harness.store.finished import read
+    from harness.tracking.labelling import params_of
+
     scores = json.loads((folder / "scores.json").read_text())["scores"]
-    config = json.loads((folder / "manifest.json").read_text())["config"]
-    from harness.inputs.files import flat
+    params = params_of(read(folder, None))
 
     before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(uri)
@@ -81,8 +83,8 @@ def by_mlflow(uri: str, experiment: str, folder: Path) -> float:
             for value in ("estimate", "low", "high"):
                 if score[value] is not None:
                     mlflow.log_metric(name if value == "estimate" else f"interval/{name}.{value}", score[value])
-        for name, value in flat(config):
-            mlflow.log_param(name, value)
+        for param in params:
+            mlflow.log_param(param.key, param.value)
         mlflow.log_table(pd.read_parquet(folder / "examples.parquet"), "examples.json")
         for path in sorted(folder.iterdir()):
             mlflow.log_artifact(str(path))
