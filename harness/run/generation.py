@@ -54,6 +54,9 @@ from harness.types.engine import Note, learnt
 
 CACHE = ("auto", "all", "none")
 """`auto`: outputs of sampling without a seed are not served from the shared cache, all others are."""
+CACHED_AFTER = 1.0
+"""Seconds after which new outputs go into the shared cache: each opening of it takes several milliseconds, and a run
+that is killed puts there what its journal has when it goes on."""
 PERCENTILES = (50, 90, 99)
 
 Plan = Callable[[Sequence[Example]], list[list[int]]]
@@ -237,6 +240,16 @@ class Source:
         have.update(work.cached)
         limit = limit_of(self.job.max_failed, len(work.keys))
         failed, tokens, begun = len(work.failed()), 0, time.perf_counter()
+        fresh: dict[str, Output] = {}
+        cached_at = begun
+
+        def keep() -> None:
+            """Puts into the cache what was made since the last time."""
+            nonlocal cached_at
+            if self.cache is not None:
+                self.cache.put(fresh, system.name)
+            fresh.clear()
+            cached_at = time.perf_counter()
 
         def check() -> None:
             if limit is not None and failed > limit:
@@ -252,17 +265,21 @@ class Source:
                     running = text
                     step.note(_note(tokens / (time.perf_counter() - begun), failed, running))
 
-                for made, seconds in self._made(work, show):
-                    with _room(journal):
-                        journal.append(made, seconds)
-                    if self.cache is not None:
-                        self.cache.put(made, system.name)
-                    have.update(made)
-                    failed += sum(rows[key] for key, output in made.items() if output.error is not None)
-                    tokens += sum(output.info.get("output_tokens") or 0 for output in made.values())
-                    step.advance(len(made))
-                    show(running)
-                    check()
+                try:
+                    for made, seconds in self._made(work, show):
+                        with _room(journal):
+                            journal.append(made, seconds)
+                        fresh |= made
+                        if time.perf_counter() - cached_at > CACHED_AFTER:
+                            keep()
+                        have.update(made)
+                        failed += sum(rows[key] for key, output in made.items() if output.error is not None)
+                        tokens += sum(output.info.get("output_tokens") or 0 for output in made.values())
+                        step.advance(len(made))
+                        show(running)
+                        check()
+                finally:
+                    keep()
         return [have[key] for key in work.keys]
 
 

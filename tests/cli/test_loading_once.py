@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from omegaconf import OmegaConf
 
+from harness.cli.hydra import loading_once
+from harness.types.settings import Config
 from tests.run.test_runner import PREDICT, Cli
 
 
@@ -47,3 +51,27 @@ def test_a_cell_is_composed_once(files: Path, cli: Cli, compositions: list[list[
     cells = [words for words in compositions if "system.path=good.jsonl" in words]
     assert len(cells) == 1
     assert len(compositions) == 4  # which mode, the multirun, two cells
+
+
+def test_a_copy_of_a_config_is_what_omegaconf_makes() -> None:
+    whole = OmegaConf.structured(Config)
+    whole.metrics = {"bleu": {"order": 4, "texts": ["a", None, "${name}"]}}
+    whole.name = "n"
+    OmegaConf.set_readonly(whole.metrics, True)
+    for part in (whole, whole.metrics, whole.metrics.bleu):
+        made, expected = loading_once._copy(part, {}), loading_once._copy_slowly(part, {})
+        assert made == expected == part
+        assert made._get_parent() is expected._get_parent() is part._get_parent()
+        assert made._metadata == expected._metadata
+        assert OmegaConf.is_readonly(made) == OmegaConf.is_readonly(expected)
+    copied = loading_once._copy(whole, {})
+    copied.name = "m"
+    assert (copied.metrics.bleu.texts[2], whole.metrics.bleu.texts[2]) == ("m", "n")
+
+
+def test_a_config_that_cannot_be_pickled_is_copied_all_the_same() -> None:
+    lock = threading.Lock()
+    held = OmegaConf.create({"a": {"b": lock}}, flags={"allow_objects": True})
+    made = loading_once._copy(held.a, {})
+    assert made.b is lock
+    assert made._get_parent() is held.a._get_parent() is held

@@ -155,8 +155,25 @@ def _parse_once(self: OverridesParser, text: str, rule: str) -> Any:
     return copy.copy(_known[asked])
 
 
+_copy_slowly = DictConfig.__deepcopy__
+
+
+def _copy(self: DictConfig, memo: dict[int, Any]) -> DictConfig:
+    """A deep copy of a config, as OmegaConf makes it value by value: Hydra makes five of each cell."""
+    parent = self.__dict__["_parent"]
+    self.__dict__["_parent"] = None
+    try:
+        made: DictConfig = pickle.loads(pickle.dumps(self, pickle.HIGHEST_PROTOCOL))
+    except Exception:  # a value that cannot be pickled
+        self.__dict__["_parent"] = parent
+        return _copy_slowly(self, memo)
+    self.__dict__["_parent"] = made.__dict__["_parent"] = parent
+    return made
+
+
 def install() -> None:
     """Lets Hydra make its application with this loader."""
+    DictConfig.__deepcopy__ = _copy  # type: ignore[method-assign]
     hydra_application.ConfigLoaderImpl = OnceLoader
     hydra_loader.create_defaults_list = _list_of_configs
     OverridesParser.parse_rule = _parse_once
