@@ -40,6 +40,7 @@ EXPECTED = "the samples of lm_eval --log_samples"
 NEEDED = ("doc_id", "target", "arguments", "filtered_resps")
 LIKELIHOOD = "perplexity"
 """Of a sample it is a log-likelihood; known by its name where lm-eval's results are not beside the samples."""
+NESTED = (list, dict)
 TABLES = ("configs", "higher_is_better", "n-samples", "results")
 """What is read of the results, by task."""
 
@@ -159,7 +160,7 @@ def _sample(row: Mapping[str, Any], place: str, choice: Choice, unfit: dict[str,
     scores: dict[str, float | None] = {}
     for metric in items(row.get("metrics"), place, "metrics"):
         value = row.get(metric)
-        if not isinstance(value, list | dict):
+        if not isinstance(value, NESTED):
             choice.keep(scores, str(metric), value, place)
         elif choice.wants(str(metric)):
             unfit[metric] = None
@@ -176,7 +177,7 @@ def _arguments(arguments: Any, place: str) -> list[list[Any]]:
     """What the model was asked, request by request: `[prompt, continuation or options]`."""
     if isinstance(arguments, dict):  # {"gen_args_0": {"arg_0": prompt, "arg_1": …}, …}
         arguments = [list(mapping(request, place, name).values()) for name, request in arguments.items()]
-    if not isinstance(arguments, list) or not arguments or not all(isinstance(each, list) for each in arguments):
+    if not isinstance(arguments, list) or {*map(type, arguments)} != {list}:
         raise HarnessError(f"{place}: 'arguments' is not as lm-eval writes it; expected a prompt for each request")
     return arguments
 
@@ -184,7 +185,7 @@ def _arguments(arguments: Any, place: str) -> list[list[Any]]:
 def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str | None, list[str]]:
     """(the output, the references); a text whose likelihood was asked for has no output."""
     answers, target = row["filtered_resps"], str(row["target"])
-    if all(len(request) == 1 for request in asked):
+    if {*map(len, asked)} == {1}:
         return None, _targets(target)
     first = answers[0] if isinstance(answers, list) and answers else answers
     choices = [str(request[1]).strip() for request in asked if len(request) > 1]
@@ -205,8 +206,8 @@ def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str | None,
 def _likelihoods(answers: Any) -> list[float] | None:
     """Of each choice, where the answers are [log-likelihood, whether greedy]."""
     try:
-        if all(
-            isinstance(answer, list) and len(answer) == 2 and str(answer[1]) in ("True", "False") for answer in answers
+        if {*map(type, answers)} == {list} and all(
+            len(answer) == 2 and str(answer[1]) in ("True", "False") for answer in answers
         ):
             return [float(answer[0]) for answer in answers]
     except (TypeError, ValueError):

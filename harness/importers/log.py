@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -134,9 +135,10 @@ class Log:
     def _fields(self, order: Sequence[int]) -> dict[str, Any]:
         """The columns of the samples' own fields: text where all of them are, else whatever JSON has."""
         columns: dict[str, Any] = {}
-        for name in dict.fromkeys(name for row in self.fields for name in row):
-            values = [self.fields[i].get(name) for i in order]
-            columns[name] = Texts.of(values) if all(type(value) is str for value in values) else values
+        rows = [self.fields[i] for i in order]
+        for name in dict.fromkeys(chain.from_iterable(self.fields)):
+            values = [row.get(name) for row in rows]
+            columns[name] = Texts.of(values) if {*map(type, values)} == {str} else values
         return columns
 
     def _check_alike(self, order: Sequence[int], firsts: Sequence[int]) -> None:
@@ -155,7 +157,7 @@ class Log:
     @cached_property
     def score_names(self) -> list[str]:
         """The scores that have a number for some sample."""
-        names = dict.fromkeys(name for row in self.scores for name in row)
+        names = dict.fromkeys(chain.from_iterable(self.scores))
         known = {name for row in self.scores for name, value in row.items() if value is not None}
         if len(known) < len(names):
             absent = ", ".join(name for name in names if name not in known)

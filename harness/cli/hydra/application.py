@@ -27,6 +27,7 @@ from harness.cli.hydra import (
     launching,
     loading_once,
     project_words,
+    reading_yaml,
     recorded,
     version_words,
     view_words,
@@ -51,6 +52,7 @@ def run(arguments: list[str]) -> None:
     calling.begin(["run", *arguments])
     arguments = explaining.report(lambda: _ready(arguments), arguments)
     put("core", Config)
+    reading_yaml.install()
     loading_once.install()
     launching.install(Sweep.watched)
     hydra_utils.run_and_report = lambda func: explaining.report(func, arguments)

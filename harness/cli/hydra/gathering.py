@@ -74,12 +74,12 @@ class Gathering:
         with self._telling:
             for number, cell in self.marks.ended(list(self.ended)).items():
                 self.ended[number] = cell
-                place = f"{len(self.ended)}/{self.total or len(self.cells)}"
                 if cell.error is not None:
                     complain(f"cell {self._called(number)} failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:
                     runs = [record(Path(folder)) for folder in cell.folders]
-                    print_ended(place, self.label(number), runs, cell.seconds)
+                    total = self.total or len(self.cells)
+                    print_ended(len(self.ended), total, self.label(number), runs, cell.seconds)
 
     @property
     def failed(self) -> dict[int, str]:

@@ -106,13 +106,25 @@ class OnceLoader(ConfigLoaderImpl):  # type: ignore[misc]  # Hydra has no types 
     def _compose_config_from_defaults_list(self, defaults: Any, repo: Any) -> DictConfig:
         """The configs of a list, merged; overrides are applied to it afterwards, so each cell has a copy."""
         if id(defaults) not in self._merged:
-            own = hydra_loader.CachingConfigRepository(repo.delegate)  # merging changes what was read
-            merged = super()._compose_config_from_defaults_list(defaults=defaults, repo=own)
+            merged = super()._compose_config_from_defaults_list(defaults=defaults, repo=_Copies(repo))
             if len(self._merged) < MOST_LISTS:
                 with suppress(pickle.PicklingError):  # in a process of a launcher, where Hydra imports plug-ins twice
                     self._merged[id(defaults)] = (defaults, pickle.dumps(merged))
             return merged  # type: ignore[no-any-return]
         return pickle.loads(self._merged[id(defaults)][1])  # type: ignore[no-any-return]  # written above
+
+
+class _Copies:
+    """Hydra's repository of the configs that were read; those that it gives may be changed, as merging does."""
+
+    def __init__(self, repo: Any) -> None:
+        self._repo = repo
+
+    def load_config(self, config_path: str) -> Any:
+        return copy.deepcopy(self._repo.load_config(config_path))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._repo, name)
 
 
 _listed: dict[Any, Any] = {}

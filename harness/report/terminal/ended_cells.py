@@ -12,14 +12,16 @@ from harness.report.terminal.summary import console, labelled, linked
 from harness.types import RunRecord
 
 
-def print_ended(place: str, label: str, runs: Sequence[RunRecord], seconds: float | None) -> None:
+def print_ended(ended: int, total: int, label: str, runs: Sequence[RunRecord], seconds: float | None) -> None:
     """`3/8  sentences=2  BLEU 4.99 [4.04, 5.92]  0.3 s  runs/…`, and what is wrong with the outputs.
 
-    `place`: how many of the cells have ended; `runs`: those of the cell, its checkpoints for instance.
+    `ended`: how many of the cells have; `runs`: those of the cell, its checkpoints for instance, which are counted
+    where they are all that there is, and have no time of their own.
     """
     out = console()
-    took = "" if seconds is None else f"{seconds:,.1f} s"
-    for run in runs:
+    took = "" if seconds is None or len(runs) > 1 else f"{seconds:,.1f} s"
+    for i, run in enumerate(runs, 1):
+        place = f"{ended}/{total}" if total > 1 else f"{i}/{len(runs)}"
         words = [place, in_line(run.cell or label or run.name), _headline(run), took]
         words += [f"{run.failed} failed"] if run.failed else []
         head = "  ".join(word for word in words if word)
