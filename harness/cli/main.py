@@ -7,6 +7,7 @@ import atexit
 import os
 import sys
 from contextlib import suppress
+from glob import glob, has_magic
 from itertools import pairwise
 from typing import NoReturn
 
@@ -86,6 +87,8 @@ def _main(arguments: list[str]) -> None:
         words += more  # argparse takes them on one side of a flag only; people type them on both
     elif more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
+    if isinstance(getattr(options, "runs", None), list):
+        options.runs = _expanded(options.runs)
     from harness.types import HarnessError
 
     try:
@@ -99,6 +102,15 @@ def _main(arguments: list[str]) -> None:
     except Exception:
         _end_with_traceback(options)
     return None
+
+
+def _expanded(runs: list[str]) -> list[str]:
+    """Patterns of run folders in full: not every shell does it, and none does where they are quoted."""
+    return [
+        folder
+        for run in runs
+        for folder in (sorted(glob(run)) if has_magic(run) and not os.path.exists(run) else ()) or (run,)
+    ]
 
 
 def _end_with_traceback(options: argparse.Namespace) -> NoReturn:

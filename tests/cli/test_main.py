@@ -123,6 +123,9 @@ def test_compare_of_stored_runs(files: Path) -> None:
     assert compared.returncode == 0, compared.stderr
     assert "dev: n = 4 examples, paired bootstrap" in compared.stdout
     assert "dev-good against dev-bad" in compared.stdout
+    assert harness("compare", "runs/*/dev-*", cwd=files).stdout == compared.stdout  # which no shell saw
+    nothing = harness("compare", "runs/*/no-*", cwd=files)
+    assert (nothing.returncode, "there is no run 'runs/*/no-*'" in nothing.stderr) == (1, True)
     judged = [line.split() for line in compared.stdout.splitlines() if line.strip().endswith("too few to tell")]
     assert [words[0] for words in judged] == ["BLEU", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum"]
     one_sided = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
