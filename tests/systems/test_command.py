@@ -57,9 +57,9 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 
 def starts(folder: Path) -> list[int]:
-    """The ids of the processes that were started, from the log of standard error."""
-    lines = (folder / LOG).read_text().splitlines()
-    return [int(line.split()[1]) for line in lines if line.startswith("started")]
+    """The ids of the processes that were started, from the log of standard error; a line that is half written is none."""
+    lines = (folder / LOG).read_text().splitlines(keepends=True)
+    return [int(line.split()[1]) for line in lines if line.startswith("started") and line.endswith("\n")]
 
 
 def running(pid: int) -> bool:
