@@ -284,6 +284,9 @@ class View(Metric):
         return {f"{self.name}.{EACH}": rows.lists[EACH]} if self.lists else {}
 
     def title_of(self, score: str) -> str:
+        own = self._of_score[score]
+        if self.name == self.inner.name and not _is_cut(own):
+            return self.inner.title_of(own)
         return titled(score, self.name.replace("_", " ").capitalize())
 
     def digits_of(self, score: str) -> int:
