@@ -58,16 +58,19 @@ def written(folder: Path, qrels: dict[str, dict[str, int]], run: dict[str, dict[
     return judged, ranked
 
 
-def used(work: Callable[[], Any]) -> Used:
-    """The least of several times, after one that is not counted."""
-    work()
-    processor, wall = [], []
-    for _ in range(REPEATS):
-        start, begun = time.process_time(), time.perf_counter()
+def used(*works: Callable[[], Any]) -> list[Used]:
+    """The least that each took of several times, after one that is not counted; in turns, so that a busy machine is
+    as busy for all of them."""
+    for work in works:
         work()
-        processor.append(time.process_time() - start)
-        wall.append(time.perf_counter() - begun)
-    return Used(min(processor), min(wall))
+    processor, wall = (np.empty((REPEATS, len(works))) for _ in range(2))
+    for turn in range(REPEATS):
+        for i, work in enumerate(works):
+            start, begun = time.process_time(), time.perf_counter()
+            work()
+            processor[turn, i] = time.process_time() - start
+            wall[turn, i] = time.perf_counter() - begun
+    return [Used(*least) for least in zip(processor.min(0).tolist(), wall.min(0).tolist(), strict=True)]
 
 
 def from_files(judged: Path, ranked: Path) -> Any:
@@ -122,19 +125,15 @@ def tables() -> Iterator[str]:
     yield ""
     yield "| what | ours, s | of processor | pytrec_eval, s | of processor | ratio | of processor |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    in_memory = used(peer)
     with tempfile.TemporaryDirectory() as folder:
         paths = written(Path(folder), qrels, run)
-        for what, ours, theirs in (
-            ("rows of columns, as a run has them, one core", used(lambda: metric.statistics(batch)), in_memory),
-            ("`harness.evaluate` of columns", used(lambda: evaluated(contexts, relevant)), in_memory),
-            ("`harness.evaluate` of `{id: score}`", used(lambda: evaluated(by_id, grades)), in_memory),
-            ("`harness.evaluate` of lists of `{id, score}`", used(lambda: evaluated(lists, grades)), in_memory),
-            ("from the two files", used(lambda: from_files(*paths)), used(lambda: peer_from_files(*paths))),
-            (
-                "`harness run`, 10,000 resamples, everything stored, beside a script that prints means",
-                *commands(*paths),
-            ),
+        for what, (ours, theirs) in (
+            ("rows of columns, as a run has them, one core", used(lambda: metric.statistics(batch), peer)),
+            ("`harness.evaluate` of columns", used(lambda: evaluated(contexts, relevant), peer)),
+            ("`harness.evaluate` of `{id: score}`", used(lambda: evaluated(by_id, grades), peer)),
+            ("`harness.evaluate` of lists of `{id, score}`", used(lambda: evaluated(lists, grades), peer)),
+            ("from the two files", used(lambda: from_files(*paths), lambda: peer_from_files(*paths))),
+            ("`harness run`, 10,000 resamples, everything stored, beside a script that prints means", commands(*paths)),
         ):
             cells = [ours.wall, ours.processor, theirs.wall, theirs.processor]
             ratios = [theirs.wall / ours.wall, theirs.processor / ours.processor]

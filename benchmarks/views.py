@@ -67,7 +67,7 @@ def tables() -> Iterator[str]:
         def viewed(view: View = view, batch: Batch = of_outputs) -> None:
             view.statistics(batch)
 
-        ours, theirs = used(viewed), used(alone)
+        ours, theirs = used(viewed, alone)
         cells = [ours.wall, ours.processor, theirs.wall, theirs.processor]
         ratios = [ours.wall / theirs.wall, ours.processor / theirs.processor]
         yield f"| {name} | " + " | ".join([*(f"{c:.3f}" for c in cells), *(f"{r:.2f}" for r in ratios)]) + " |"

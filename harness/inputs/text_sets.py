@@ -34,9 +34,14 @@ def place(data, starts, text, table, size, texts, entries):
         key = (key ^ word) * PRIME
         key ^= key >> HALF
     word = NOTHING
-    while i < last:
-        word = word << EIGHT | np.uint64(data[i])
-        i += ONE
+    if last < EIGHT:
+        while i < last:
+            word = word << EIGHT | np.uint64(data[i])
+            i += ONE
+    else:  # one load of the last eight bytes, of which only the text's own are kept
+        for j in range(8):
+            word = word << EIGHT | np.uint64(data[last - EIGHT + np.uint64(j)])
+        word &= (ONE << (EIGHT * (last - i))) - ONE
     key = (key ^ word) * PRIME
     mask = np.uint64(size - 1)
     slot = (key ^ (key >> HALF)) & mask
@@ -58,9 +63,9 @@ def place(data, starts, text, table, size, texts, entries):
 
 @compiled
 def cells(most):
-    """How many cells a table for so many texts has."""
+    """How many cells a table for so many texts has: at most a quarter are taken, so that few texts meet."""
     size = 2
-    while size < 2 * most:
+    while size < 4 * most:
         size *= 2
     return size
 

@@ -57,23 +57,14 @@ class Ranked:
     depths: Integers
     """(n,) how many documents were found for each query."""
 
-    def count(self, chosen: NDArray[np.bool_], weights: Array | None = None) -> Array:
-        """(n,) of each query how many of these there are, or the sum of their weights (as many as are chosen)."""
-        return np.bincount(self.query[chosen], weights, minlength=len(self.depths)).astype(np.float64)
+    def count(self, chosen: NDArray[np.bool_] | Array) -> Array:
+        """(n,) of each query how many of its documents are chosen (j,), or the sum of their weights."""
+        return np.bincount(self.query, chosen, minlength=len(self.depths)).astype(np.float64)
 
     def among_first(self, least: float, cutoff: int | None) -> NDArray[np.bool_]:
         """(j,) those of at least this grade among the first documents."""
         chosen = (self.ranks > 0) & (self.grades >= least)
         return chosen if cutoff is None else chosen & (self.ranks <= cutoff)
-
-    def numbered(self, chosen: NDArray[np.bool_], order: Integers) -> Integers:
-        """Of those chosen, in their order, which one each is of its query, from 1; `order`: the chosen from the first
-        to the last of a query, one query after the other."""
-        query = self.query[chosen]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(self.depths)))])
-        numbers = np.empty(len(query), np.int64)
-        numbers[order] = np.arange(1, len(query) + 1) - starts[query[order]]
-        return numbers
 
 
 @dataclass(frozen=True)
@@ -137,21 +128,32 @@ def _ratio(above: Array, below: Array | Integers) -> Array:
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
-def _in_order(query: Integers, key: Array | Integers) -> Integers:
-    """Query by query, the places of what has the smallest key first; keys are not negative."""
-    most = key.max(initial=0)
-    if most < 2**31 and (key == np.floor(key)).all():  # one sort of whole numbers, which mostly are in order
-        return np.argsort(query * (int(most) + 1) + key.astype(np.int64), kind="stable")
-    return np.lexsort((key, query))
+def _in_order(query: Integers, key: Array | Integers) -> tuple[Array | Integers, Integers]:
+    """(the keys, query by query from the smallest on, which one each is of its query, from 1); queries are in order."""
+    least, span = key.min(initial=0), key.max(initial=0) - key.min(initial=0) + 1
+    if span < 2**31 and (key == np.floor(key)).all():  # whole numbers are sorted together with their query
+        before = query * int(span) - int(least)
+        key = np.sort(before + key.astype(np.int64)) - before
+    else:
+        key = key[np.lexsort((key, query))]
+    counts = np.bincount(query)
+    return key, np.arange(1, len(query) + 1) - (np.cumsum(counts) - counts)[query]
+
+
+def _discounts(most: int) -> Array:
+    """(most + 1,) what the gain at each rank is divided by; at rank 0 there is none."""
+    ranks: Array = np.arange(1.0, most + 2)
+    ranks[0] = 2
+    return np.log2(ranks)
 
 
 def _ndcg(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
-    gains = ranked.grades > 0
-    hits = gains & ranked.among_first(-np.inf, cutoff)
-    gained = ranked.count(hits, ranked.grades[hits] / np.log2(ranked.ranks[hits] + 1))
-    ideal = ranked.numbered(gains, _in_order(ranked.query[gains], ranked.grades.max(initial=0) - ranked.grades[gains]))
-    discounted = np.where(ideal <= (cutoff or np.inf), ranked.grades[gains] / np.log2(ideal + 1), 0.0)
-    return _ratio(gained, ranked.count(gains, discounted))
+    gains = np.maximum(ranked.grades, 0)
+    discounts = _discounts(max(len(gains), int(ranked.ranks.max(initial=0))))
+    gained = ranked.count(np.where(ranked.among_first(-np.inf, cutoff), gains, 0) / discounts[ranked.ranks])
+    falling, places = _in_order(ranked.query, -gains)
+    ideal = np.where(places <= (cutoff or np.inf), -falling, 0) / discounts[places]
+    return _ratio(gained, ranked.count(ideal))
 
 
 def _precision(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
@@ -164,18 +166,19 @@ def _recall(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
 
 
 def _reciprocal(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
-    hits, reciprocal = ranked.among_first(rel, cutoff), np.zeros(len(ranked.depths))
-    query = ranked.query[hits]
-    if len(query):
-        starts = np.flatnonzero(np.diff(query, prepend=-1))
-        reciprocal[query[starts]] = 1 / np.minimum.reduceat(ranked.ranks[hits], starts)
+    hits, last = ranked.among_first(rel, cutoff), ranked.ranks.max(initial=0) + 1
+    starts, reciprocal = np.flatnonzero(np.diff(ranked.query, prepend=-1)), np.zeros(len(ranked.depths))
+    if len(starts):
+        best = np.minimum.reduceat(np.where(hits, ranked.ranks, last), starts)
+        reciprocal[ranked.query[starts]] = np.where(best < last, 1 / best, 0)
     return reciprocal
 
 
 def _average_precision(ranked: Ranked, cutoff: int | None, rel: float) -> Array:
-    hits = ranked.among_first(rel, cutoff)
-    precision = ranked.numbered(hits, _in_order(ranked.query[hits], ranked.ranks[hits])) / ranked.ranks[hits]
-    return _ratio(ranked.count(hits, precision), ranked.count(ranked.grades >= rel))
+    hits, last = ranked.among_first(rel, cutoff), ranked.ranks.max(initial=0) + 1
+    ranks, numbers = _in_order(ranked.query, np.where(hits, ranked.ranks, last))
+    precision = np.where(ranks < last, numbers / ranks, 0)
+    return _ratio(ranked.count(precision), ranked.count(ranked.grades >= rel))
 
 
 def _success(ranked: Ranked, cutoff: int | None, rel: float) -> Array:

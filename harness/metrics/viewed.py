@@ -239,18 +239,23 @@ class View(Metric):
         self.inner.arrays, self.inner.advance = self.arrays, nothing
         if not len(pairs.example):
             return np.empty((0, len(self._places)))
-        example = pairs.example.tolist()
-        sources = [batch.sources[i] for i in example] if "sources" in self.inner.reads else ()
-        fields = {name: [batch.field(name)[i] for i in example] for name in self.inner.reads if name in batch.fields}
+        sources: Sequence[str | None] = ()
+        fields: dict[str, list[Any]] = {}
+        if set(self.inner.reads) - {"outputs", "references"}:
+            example = pairs.example.tolist()
+            sources = [batch.sources[i] for i in example] if "sources" in self.inner.reads else ()
+            fields = {n: [batch.field(n)[i] for i in example] for n in self.inner.reads if n in batch.fields}
         rows = Rows.of(self.inner.statistics(Batch(pairs.outputs, pairs.references, sources, fields)))  # type: ignore[arg-type]
-        return np.asarray(self.inner.score_examples(rows.values)[:, self._places])
+        scores = self.inner.score_examples(rows.values)
+        return scores if self._places == list(range(scores.shape[1])) else np.asarray(scores[:, self._places])
 
     def _folded(self, example: Places, scores: Array, weights: Array, n: int) -> Array:
         """(n, k): one row for each example that has a pair, NaN for the others."""
         rows = np.full((n, len(self.columns)), np.nan)
         scored = ~np.isnan(scores[:, 0])
-        example, scores, weights = example[scored], scores[scored], weights[scored]
-        there = np.unique(example)
+        if not scored.all():
+            example, scores, weights = example[scored], scores[scored], weights[scored]
+        there = np.flatnonzero(np.bincount(example, minlength=n))
         if self.options.fold == "best":
             keys = scores[:, 0] if self.higher_is_better else -scores[:, 0]
             order = np.lexsort((-np.arange(len(keys)), keys, example))  # of equals the first comes last
@@ -279,6 +284,9 @@ class View(Metric):
         return {f"{self.name}.{EACH}": rows.lists[EACH]} if self.lists else {}
 
     def title_of(self, score: str) -> str:
+        own = self._of_score[score]
+        if self.name == self.inner.name and not _is_cut(own):
+            return self.inner.title_of(own)
         return titled(score, self.name.replace("_", " ").capitalize())
 
     def digits_of(self, score: str) -> int:
@@ -329,5 +337,5 @@ def _averaged(values: Array, groups: Places, weights: Array, n: int) -> Array:
     """(n, s) the weighted means of values (p, s) by group; NaN for groups that have none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.bincount(groups, weights, minlength=n)
-        sums = [np.bincount(groups, weights * column, minlength=n) for column in values.T]
+        sums = [np.bincount(groups, weights * column, minlength=n) for column in np.ascontiguousarray(values.T)]
         return np.asarray(np.stack(sums, axis=1) / total[:, None])

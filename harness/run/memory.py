@@ -137,8 +137,10 @@ def numbered(n: int) -> Texts:
     parts, lengths = [b""], [np.empty(0, np.int64)]
     for digits in range(1, len(str(n)) + 1):
         numbers = np.arange(10 ** (digits - 1), min(10**digits, n + 1))
-        places = 10 ** np.arange(digits)[::-1]
-        parts.append((numbers[:, None] // places % 10 + ord("0")).astype(np.uint8).tobytes())
+        written = np.empty((len(numbers), digits), np.uint8)
+        for place in range(digits):  # by one number at a time: NumPy divides by that many times as fast
+            written[:, place] = numbers // 10 ** (digits - 1 - place) % 10 + ord("0")
+        parts.append(written.tobytes())
         lengths.append(np.full(len(numbers), digits))
     return Texts.of_bytes(b"".join(parts), starts_of(np.concatenate(lengths)))
 

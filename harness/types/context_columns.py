@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -33,7 +33,8 @@ def plain_contexts(flat: Sequence[Any]) -> Columns | None:
     if values is None:
         return None
     n = len(flat)
-    ids, texts = (_texts(values[name]) if name in values else Texts.nulls(n) for name in ("id", "text"))
+    texts = _texts(values["text"]) if "text" in values else Texts.nulls(n)
+    ids = _ids([values["id"]], n) or _texts(values["id"]) if "id" in values else Texts.nulls(n)
     scores = _numbers(values["score"]) if "score" in values else np.full(n, np.nan)
     if ids is None or texts is None or scores is None or _has_empty(ids):
         return None
@@ -47,10 +48,10 @@ def plain_grades(values: Sequence[Any]) -> tuple[Texts, Array] | None:
     kinds = set(map(type, given))
     if kinds != {dict} and not kinds <= {list, tuple}:
         return None
-    names = list(chain.from_iterable(given))
-    ids = _texts(names)
-    grades = _numbers(list(chain.from_iterable(map(dict.values, given)))) if kinds == {dict} else np.ones(len(names))
-    if ids is None or grades is None or ids.array.null_count or _has_empty(ids) or np.isnan(grades).any():
+    n = sum(map(len, given))
+    ids = _ids(given, n)
+    grades = _numbers(list(chain.from_iterable(map(dict.values, given)))) if kinds == {dict} else np.ones(n)
+    if ids is None or grades is None or _has_empty(ids) or np.isnan(grades).any():
         return None
     return ids, grades
 
@@ -81,6 +82,23 @@ def _texts(values: Sequence[Any]) -> Texts | None:
     except (TypeError, UnicodeEncodeError):
         return None
     return texts if texts.utf8[0].all() else None  # no NUL
+
+
+def _ids(lists: Sequence[Iterable[str]], n: int) -> Texts | None:
+    """A column of the n ids of all lists; None where one is no text, or cannot be stored. Ids are short: to look for
+    what stands between them takes less time than to ask each for its length."""
+    if not n:
+        return Texts.of([])
+    try:
+        joined = "\0".join(["\0".join(ids) for ids in lists if ids]).encode()
+    except (TypeError, UnicodeEncodeError):
+        return None
+    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == 0)
+    if len(ends) != n - 1:  # a NUL within one
+        return None
+    starts = np.concatenate([[0], ends, [len(joined)]])
+    starts[1:] -= np.append(np.arange(n - 1), n - 1)
+    return Texts.of_bytes(joined.translate(None, b"\0"), starts)
 
 
 def _has_empty(texts: Texts) -> bool:

@@ -24,7 +24,6 @@ from harness.types.texts import text_fault
 List = tuple[Context, ...]
 """Of one example."""
 FORMS = 'a text, {"id", "text", "score"} or {"page_content", "metadata": {"doc_uri"}}'
-CONTEXT_FIELDS = {"id", "text", "page_content"}
 GRADES = "a list of ids, or grades by id"
 
 
@@ -61,7 +60,7 @@ def is_context(value: Any) -> bool:
     >>> is_context({"id": 7}), is_context({"d7": 0.5})
     (True, False)
     """
-    return isinstance(value, Mapping) and not CONTEXT_FIELDS.isdisjoint(value)
+    return isinstance(value, Mapping) and ("id" in value or "text" in value or "page_content" in value)
 
 
 def graded(value: Any) -> List:

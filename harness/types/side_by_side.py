@@ -101,7 +101,7 @@ class Comparison:
         """The same seen from the baseline: what a table shows of the two, not what was tested against a margin."""
 
         def less(value: float | None) -> float | None:
-            return None if value is None else -value
+            return None if value is None else 0.0 - value  # no zero is -0.0
 
         verdict = {"better": "worse", "worse": "better", "not worse": "not distinguishable"}
         return replace(

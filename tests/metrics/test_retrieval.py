@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ir_measures
@@ -242,3 +243,15 @@ def test_what_failed_queries_could_have_given() -> None:
     assert best[0].tolist() == [1, 1, 1, 1]
     assert np.isnan(worst[1]).all()
     assert np.isnan(best[1]).all()
+
+
+def test_fractional_grades_of_very_different_size() -> None:
+    relevant = [{"a": 0.25, "b": 0.5}, {"a": 1e12, "b": 0.75, "c": -3.5}, {}, None]
+    contexts = [[{"id": "a"}, {"id": "b"}], [{"id": "b"}, {"id": "x"}, {"id": "a"}], [], []]
+    passages = {"contexts": Contexts.of(contexts), "relevant": Contexts.of_grades(relevant)}
+    values = Retrieval(["nDCG", "RR(rel=1)"]).statistics(Batch([""] * 4, [], passages=passages))
+    third, second = 1 / math.log2(4), 1 / math.log2(3)
+    assert values[0, 0] == pytest.approx((0.25 + 0.5 * second) / (0.5 + 0.25 * second), rel=1e-15)
+    assert values[1, 0] == pytest.approx((0.75 + 1e12 * third) / (1e12 + 0.75 * second), rel=1e-15)
+    assert values[:2, 1].tolist() == [0, 1 / 3]
+    assert np.isnan(values[2:]).all()

@@ -174,6 +174,12 @@ def test_names() -> None:
     assert list(dressed("b", Bleu(), {"against": "contexts"}).score_names[:3]) == ["b", "b.p1", "b.p2"]
 
 
+def test_under_its_own_name_a_metric_keeps_its_titles() -> None:
+    seen = dressed("rouge", Rouge(types=["rouge1", "rougeL"]), {"against": "contexts", "score": "rougeL.recall"})
+    assert [seen.title_of(score) for score in ("rouge", "rouge.rouge1")] == ["ROUGE-L recall", "ROUGE-1"]
+    assert dressed("token_f1", TokenF1(), {"against": "contexts"}).title_of("token_f1") == "Token F1"
+
+
 # ---------------------------------------------------------------- windows
 
 

@@ -48,13 +48,15 @@ def test_so_are_grades(values: list[Any]) -> None:
     "context",
     [
         {"page_content": "a"}, {"id": 7}, {"id": ""}, {"text": None}, {"id": "a", "score": "1"}, {"id": "a", "score": True},
-        {"id": "a", "score": math.inf}, {"id": "a", "rank": 1}, {"id": "a", "text": 1}, ["a"], None, 3,
+        {"id": "a", "score": math.inf}, {"id": "a", "rank": 1}, {"id": "a", "text": 1}, ["a"], None, 3, {"id": "a\0b"}, {"id": "\ud800"},
     ],
 )  # fmt: skip
 def test_odd_contexts_are_looked_at_one_by_one(context: Any) -> None:
     assert plain_contexts([{"id": "b"}, context]) is None
 
 
-@pytest.mark.parametrize("value", [{"a": True}, {"a": math.nan}, {"a": None}, {1: 1}, [""], [1], "a", 3, True])
+@pytest.mark.parametrize(
+    "value", [{"a": True}, {"a\0b": 1, "c": 2}, {"a": math.nan}, {"a": None}, {1: 1}, [""], ["a\0"], [1], "a", 3, True]
+)
 def test_odd_grades_are_looked_at_one_by_one(value: Any) -> None:
     assert plain_grades([value]) is None

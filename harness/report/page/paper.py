@@ -8,7 +8,7 @@ from harness.inputs.choices import CORRECTIONS, OVER_SEEDS
 from harness.report.numbers import bounds, digits_of, number
 from harness.report.page.differences_from import p_of
 from harness.report.score_titles import score_titles
-from harness.report.terminal.wording import listed
+from harness.report.terminal.wording import listed, units
 from harness.types import Comparison, Curve, Group, RunResult, Study
 
 Titles = Mapping[str, str]
@@ -42,7 +42,8 @@ def _against(study: Study, group: Group, titles: Titles) -> Iterator[str]:
     rows = [row for row in study.against if row.dataset == group.dataset]
     base, first = group.baseline, rows[0]
     assert base is not None
-    yield f"On {group.dataset} ({_units(first)}), {_reached(study, base, first.score, titles)}."
+    shown = rows if len(group.runs) == 2 else rows[:1]
+    yield f"On {group.dataset} ({units(shown)}), {_reached(study, base, first.score, titles)}."
     if len(group.runs) == 2:
         yield f"Differences of {study.labels[first.system]} from it: {_listed(group, rows, titles, study)}."
     else:
@@ -66,7 +67,7 @@ def _best(study: Study, group: Group, titles: Titles) -> Iterator[str]:
     rows = [row for row in seen if row.system == best.name]
     first = rows[0]
     if len(group.runs) == 2:
-        yield f"On {group.dataset} ({_units(first)}), {_reached(study, best, first.score, titles)}."
+        yield f"On {group.dataset} ({units(rows)}), {_reached(study, best, first.score, titles)}."
         yield f"Differences from {study.labels[first.baseline]}: {_listed(group, rows, titles, study)}."
     else:
         yield from _of_many(study, group, best, [row for row in rows if row.score == first.score])
@@ -95,7 +96,7 @@ def _of_many(study: Study, group: Group, best: RunResult, rows: Sequence[Compari
     score, digits = best.scores[first.score], digits_of(group.runs, first.score)
     title = score_titles(group.runs)[first.score]
     yield (
-        f"On {group.dataset} ({_units(first)}), {study.labels[best.name]} has the {most} {title} of "
+        f"On {group.dataset} ({units(rows[:1])}), {study.labels[best.name]} has the {most} {title} of "
         f"{len(group.runs)} systems, {number(score.estimate, digits)}{_interval(best, first.score, digits)}."
     )
     known = [row for row in rows if row.difference is not None]
@@ -138,10 +139,6 @@ def _interval(run: RunResult, name: str, digits: int) -> str:
         return ""
     seeds = " for new seeds" if score.method == OVER_SEEDS else ""
     return f" ({100 * score.level:g}% CI{seeds} {bounds(score.low, score.high, digits)})"
-
-
-def _units(row: Comparison) -> str:
-    return f"n = {row.n:,} {row.unit}"
 
 
 def _named(study: Study, rows: Sequence[Comparison]) -> str:

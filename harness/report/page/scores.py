@@ -167,10 +167,10 @@ def _about(group: Group, pairs: Sequence[Comparison]) -> str:
     excluded = max((row.excluded for row in pairs), default=0)
     if excluded and repeats > 1:
         parts.append(
-            f"up to {excluded:,} outputs of each system left out of a comparison because one of the two failed"
+            f"up to {excluded:,} outputs of each system left out of a comparison because one has no score for them"
         )
     elif excluded:
-        parts.append(f"up to {excluded:,} left out of a comparison because a system failed on them")
+        parts.append(f"up to {excluded:,} left out of a comparison because a system has no score for them")
     return ", ".join(parts)
 
 
@@ -182,7 +182,11 @@ def _warnings(study: Study, group: Group) -> list[str]:
         lines = list(run.health.get("warnings", ()))
         if run.failed:
             lines.append(f"{run.failed:,} of {run.table.num_rows:,} {counted} failed; scores are of the others")
-        lines += [f"{score.title}: {score.note}" for score in run.scores.values() if score.note and score.headline]
+        notes: dict[str, list[str]] = {}
+        for score in run.scores.values():
+            if score.note and score.headline:
+                notes.setdefault(score.note, []).append(score.title)
+        lines += [f"{', '.join(titles)}: {note}" for note, titles in notes.items()]
         for line in lines:
             by_line.setdefault(line, []).append(study.labels[run.name])
     return [f"{', '.join(names)}: {line}" for line, names in by_line.items()]

@@ -17,7 +17,7 @@ from harness.report.score_titles import apart, titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.slice_table import interaction_line
 from harness.report.terminal.summary import console
-from harness.report.terminal.wording import listed, sentence, stages
+from harness.report.terminal.wording import listed, sentence, stages, units
 from harness.types import Comparison, Comparisons
 
 LETTERS = 12
@@ -183,10 +183,8 @@ def _places(rank: Any) -> str:
 
 
 def _units(rows: Sequence[Comparison]) -> str:
-    counts = sorted({row.n for row in rows})
-    shown = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     excluded = max(row.excluded for row in rows)
-    return f"n = {shown} {rows[0].unit}" + (f", up to {excluded:,} outputs excluded" if excluded else "")
+    return units(rows) + (f", up to {excluded:,} output{'' if excluded == 1 else 's'} excluded" if excluded else "")
 
 
 def _test(rows: Sequence[Comparison], options: Settings) -> str:

@@ -46,6 +46,13 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     return f"{'; '.join(said)}; {rest} on the rest ({limits})."
 
 
+def units(rows: Sequence[Comparison]) -> str:
+    """`n = 40 examples`, or `n = 38 to 40 examples` where some scores are of fewer."""
+    counts = sorted({row.n for row in rows})
+    shown = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return f"n = {shown} {rows[0].unit}"
+
+
 def stages(rows: Sequence[Comparison]) -> str | None:
     """Which part of a system that retrieves and answers moved, by the verdicts; None where no score is of contexts.
 

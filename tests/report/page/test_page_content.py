@@ -104,7 +104,7 @@ def test_lower_is_better_where_it_is() -> None:
 
 def test_with_repeats_outputs_fail_and_not_examples(runs: list[Any]) -> None:
     (once,) = tables(study(runs, resamples=50))
-    assert once.about == "40 examples, up to 2 left out of a comparison because a system failed on them"
+    assert once.about == "40 examples, up to 2 left out of a comparison because a system has no score for them"
     assert "fair: 2 of 40 examples failed; scores are of the others" in once.warnings
     outputs = [f"text {i} {j}" for i in range(6) for j in range(3)]
     references = [[f"text {i} 0"] for i in range(6) for _ in range(3)]
@@ -117,7 +117,7 @@ def test_with_repeats_outputs_fail_and_not_examples(runs: list[Any]) -> None:
     (table,) = tables(study(thrice, resamples=50))
     assert table.about == (
         "6 examples, 3 outputs each, "
-        "up to 6 outputs of each system left out of a comparison because one of the two failed"
+        "up to 6 outputs of each system left out of a comparison because one has no score for them"
     )
     assert "torn: 3 of 18 outputs failed; scores are of the others" in table.warnings
 
@@ -317,3 +317,22 @@ def test_the_winner_is_on_top_and_the_sentence_has_the_numbers(runs: list[Any]) 
     assert alone.differences is None and alone.paper.startswith("good reaches BLEU ")
     (pair,) = tables(study(runs[:2], resamples=100))
     assert "Differences from fair: BLEU +" in pair.paper
+
+
+def test_two_retrievers_of_whom_some_scores_have_fewer_examples() -> None:
+    relevant = [["a"], ["b"], None]
+    ranked = {"good": [["a"], ["b"], ["c"]], "poor": [["c", "a"], ["b"], ["c"]]}
+    outputs = {"good": ["a b", "b", "c"], "poor": ["a x", "b", "c"]}
+    both = [
+        harness.evaluate(
+            outputs[name], ["a b", "b", "c"], ["token_f1", "retrieval"], name=name, relevant=relevant, resamples=50,
+            contexts=[[{"id": id_} for id_ in ids] for ids in lists],
+        )
+        for name, lists in ranked.items()
+    ]  # fmt: skip
+    (table,) = tables(study(both, resamples=50))
+    assert table.about == "3 examples, up to 1 left out of a comparison because a system has no score for them"
+    assert table.paper.startswith("On memory (n = 2 to 3 examples), ")
+    assert "P@10 +0.0000 (95% CI [0.0000, 0.0000]" in table.paper
+    few = [line for line in table.warnings if line.startswith("good, poor: nDCG@10, ")]
+    assert len(few) == 1 and "MAP, Success@10: 2 examples: the interval says little" in few[0]
