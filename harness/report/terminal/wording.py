@@ -82,7 +82,7 @@ def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Compari
 
 
 def _limits(first: Comparison, unclear: Sequence[Comparison], one_sided: bool) -> str:
-    """What could have been seen. One-sided tests ask for nothing more of a difference that lies in the other direction."""
+    """What could have been seen. A one-sided test asks for no more where the difference is in the other direction."""
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed and row.needed <= REACH * row.n]
