@@ -40,11 +40,11 @@ def compare(
 def ranked(
     runs: Sequence[Run], rows: Comparisons, options: ComparisonOptions, progress: Progress = silent
 ) -> list[Ranking]:
-    """The rankings of runs of which all pairs were compared, by two-sided tests: one that looks in one direction only
-    says nothing of who is worse."""
-    ranking = rankings(rows)
-    if not ranking or options.alternative == "two-sided":
-        return ranking
+    """The rankings of runs of which all pairs were compared, by two-sided tests."""
+    if options.alternative == "two-sided":
+        return rankings(rows)
+    if not rankings(list(rows)):
+        return []
     return rankings(compare(runs, None, replace(options, alternative="two-sided", margins=()), progress))
 
 
