@@ -148,15 +148,20 @@ class Comparisons(Shown, list[Comparison]):
     interactions: list[Interaction]
     """Where runs are compared by slice: whether the differences vary between slices."""
 
+    alternative: str
+    """`two-sided`, or the one direction (`better`, `worse`) that was tested."""
+
     def __init__(
         self,
         rows: Iterable[Comparison] = (),
         macro: Iterable[Comparison] = (),
         interactions: Iterable[Interaction] = (),
+        alternative: str = "two-sided",
     ) -> None:
         super().__init__(rows)
         self.macro = list(macro)
         self.interactions = list(interactions)
+        self.alternative = alternative
 
     def shapes(self) -> Iterable[Shape]:
         yield comparisons_of(self, counted(len(self), "comparison"))

@@ -111,6 +111,26 @@ def test_power_before_any_run(cli: Any) -> None:
     assert "no n will do: more seeds" in shown
 
 
+def test_what_could_be_detected_is_told_without_a_difference(cli: Any, seeds: Any) -> None:
+    """By a plan of so many examples, and by a pilot in each of its scores."""
+    plan = json.loads(cli("power", "--sd", "20", "--n", "785", "--json").out)["rows"][0]
+    assert plan["smallest_detectable"] == pytest.approx(2.0, abs=0.01)
+    assert (plan["difference"], plan["power"], plan["needed"], plan["needed_seeds"]) == (None, None, None, None)
+    shown = cli("power", "--sd", "20", "--n", "785").out
+    assert "smallest detectable" in shown and "power for it" not in shown
+    (of_pilot,) = json.loads(seeds("power", "s1", "--json").out)["rows"]
+    (asked,) = json.loads(seeds("power", "s1", "--difference", "5", "--json").out)["rows"]
+    assert of_pilot["smallest_detectable"] == asked["smallest_detectable"]
+    assert of_pilot["difference"] is None
+
+
+def test_a_difference_that_takes_more_seeds_and_more_examples(cli: Any) -> None:
+    plan = ("--sd", "20", "--n", "60", "--difference", "0.3", "--seeds", "3", "--seed-sd", "2")
+    row = json.loads(cli("power", *plan, "--json").out)["rows"][0]
+    assert (row["needed"], row["needed_seeds"]) == (None, None)
+    assert "no n will do: more of both" in cli("power", *plan).out
+
+
 def test_power_of_one_pilot_run(seeds: Any) -> None:
     row = json.loads(seeds("power", "s1", "--difference", "5", "--json").out)["rows"][0]
     single = harness.variance(["s1"])[0].standard_error
@@ -151,7 +171,7 @@ def test_seeds_that_hide_a_difference() -> None:
 
 def test_wrong_plans(cli: Any) -> None:
     wrong = [
-        (("--sd", "20"), 1, "a plan without a difference to detect; expected --difference"),
+        (("--sd", "20"), 1, "a plan with neither a difference to detect nor examples; expected --difference, or --n"),
         (("--sd", "-1", "--difference", "1"), 1, "--sd -1; expected a standard deviation, in points of the score"),
         (("--sd", "1", "--difference", "1", "--n", "1"), 1, "--n 1; expected 2 examples or more"),
         (("--sd", "1", "--difference", "1", "--seeds", "0"), 1, "--seeds 0; expected 1 or more"),
@@ -162,7 +182,7 @@ def test_wrong_plans(cli: Any) -> None:
             "no n will do: with 3 seeds that lie",
         ),
         (("--sd", "9", "--difference", "1", "--correlation", "1"), 1, "correlation=1.0; expected a number between"),
-        ((), 2, "no runs: expected two, one as a pilot, or --sd and --difference"),
+        ((), 2, "no runs: expected two, one as a pilot, or --sd and --difference or --n"),
         (("x", "--sd", "1"), 2, "--sd with runs: expected it without any"),
     ]
     for arguments, code, message in wrong:

@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 
 import harness
+from harness.analysis.figures.by_people import _lines, _sums
 from harness.cli.main import main
 from tests.conftest import Called, write_jsonl
 
@@ -182,6 +183,17 @@ def test_predictions(meta: Callable[..., Called], folder: Path) -> None:
         assert means[name]["plain"] == pytest.approx(np.mean(judged))
         assert means[name]["low"] < means[name]["estimate"] < means[name]["high"]
     assert means["best"]["saved"] == means["best"]["effective"] - 12
+
+
+def test_the_line_has_no_slope_from_resamples_of_one_system(meta: Callable[..., Called], folder: Path) -> None:
+    """Of three systems a ninth of the resamples hold one alone, thrice; what its sums leave is rounding."""
+    few = [f"dev-{name}" for name in ("poor", "fair", "best")]
+    called = meta("-o", "three.svg", "--score", "bleu", "--score", "ter", "--resample", "systems", runs=few)
+    assert called.code == 0, called.err
+    assert "Warning" not in called.err
+    x, human = np.array([[31.7, 11.1, 3.3]]), np.array([[2.0, 2.2, 2.4]])
+    alone = _lines(_sums(x, human, np.diag([3, 3, 3])), np.array([0.0, 1.0]))
+    assert np.isnan(alone).all()
 
 
 def test_the_figure(meta: Callable[..., Called], folder: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import harness
 from harness.analysis.comparing import comparing
 from harness.stats.comparing.ranking import rankings
 from harness.stats.options import ComparisonOptions
+from harness.types import HarnessError
 from tests.report.terminal.test_terminal import row
 from tests.stats.test_comparison import Lower, run
 
@@ -99,3 +101,5 @@ def test_one_sided_tests_are_ranked_by_two_sided_ones() -> None:
         assert [(r.system, r.low, r.high, r.letters) for r in ranking.systems] == [
             ("top", 1, 1, "a"), ("mid", 2, 2, "b"), ("low", 3, 3, "c"),
         ]  # fmt: skip
+    with pytest.raises(HarnessError, match="alternative='better', which say nothing of the other direction; expected"):
+        rankings(comparing.compare(runs, None, ComparisonOptions(resamples=500, alternative="better")))

@@ -97,5 +97,6 @@ def test_many_values_leave_the_rare_ones_to_other() -> None:
     assert split.labels == (*(f"v{i:02d}" for i in range(8)), "other (12 values)")
     assert np.bincount(split.codes)[-1] == sum(20 - i for i in range(8, 20))
     assert slicing.by_value(["b", "a", "a", None]).labels == ("a", "(none)", "b")
+    assert slicing.by_value(["a", "", "a", " ", None, ""]).labels == ("(empty)", "a", "(none)")
     assert slicing.by_value([10, 2, 2, None]).labels == ("2", "10", "(none)")
     assert slicing.by_value([True, False, True]).labels == ("yes", "no")

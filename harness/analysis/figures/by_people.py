@@ -19,6 +19,8 @@ MOST_POINTS = 2_000
 """Outputs that are shown; of more, a sample."""
 PLACES = 40
 """Along the line, at which its band is drawn."""
+LAST_BITS = 1e-12
+"""Of a sum of squares, what is rounding."""
 
 
 def scatter_figure(meta: Meta, kind: str | None = None, width: float | None = None) -> Figure:
@@ -110,10 +112,11 @@ def _band(x: Array, whole: Array, sums: Array, level: float) -> list[scatter.Ban
 
 
 def _lines(sums: Array, places: Array) -> Array:
-    """(r, places) of sums (r, 5)."""
+    """(r, places) of sums (r, 5); NaN where all points lie above each other, to the last bits of their sums."""
     count, x, y, xx, xy = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = (xy - x * y / count) / (xx - x * x / count)
+        wide = xx - x * x / count
+        slope = (xy - x * y / count) / np.where(wide > LAST_BITS * xx, wide, np.nan)
         level = (y - slope * x) / count
     return np.asarray(level[:, None] + slope[:, None] * places)
 

@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
     power.add_argument("runs", nargs="*", metavar="RUN", help="runs or groups (NAME=GLOB) on the same data")
     power.add_argument("--baseline", metavar="RUN", help="against this run only; without it, all pairs")
     power.add_argument(
-        "--difference", type=float, help="the difference to detect, of one metric (default: the one seen)"
+        "--difference", type=float, help="the difference to detect, of one metric (default: the one seen, of two runs)"
     )
     power.add_argument("--power", type=float, default=0.8, help="the chance of detecting it (default: %(default)s)")
     power.add_argument("--sd", type=float, help="without runs: standard deviation of a difference on one example")
@@ -52,7 +52,7 @@ def call(options: Any) -> None:
     if options.runs and given:
         options.parser.error(f"--{given[0].replace('_', '-')} with runs: expected it without any")
     if not options.runs and options.sd is None:
-        options.parser.error("no runs: expected two, one as a pilot, or --sd and --difference")
+        options.parser.error("no runs: expected two, one as a pilot, or --sd and --difference or --n")
     if options.runs:
         rows = power(*loaded(options), comparison_options(options), aim, progress(options))
     else:

@@ -35,8 +35,8 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     unclear = by_verdict.get("not distinguishable", [])
     if not unclear:
         return f"{'; '.join(said)}."
-    limits = _limits(first, unclear)
     one_sided = alternative != "two-sided"
+    limits = _limits(first, unclear, one_sided)
     if not said:
         apart = f"is not shown to be {alternative} than {first.baseline}"
         tied = f"and {first.baseline} cannot be told apart"
@@ -88,15 +88,17 @@ def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Compari
     return said
 
 
-def _limits(first: Comparison, unclear: Sequence[Comparison]) -> str:
-    """What could have been seen."""
+def _limits(first: Comparison, unclear: Sequence[Comparison], one_sided: bool) -> str:
+    """What could have been seen. A one-sided test asks for no more where the difference is in the other direction."""
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
     limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
     more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed and row.needed <= REACH * row.n]
     if more:
         limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
     seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
-    return limits + (f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else "")
+    limits += f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else ""
+    both = [row.score for row in unclear if row.seeds and row.difference and not (row.needed or row.needed_seeds)]
+    return limits + (f"; neither n nor seeds alone would do for {listed(both)}" if both and not one_sided else "")
 
 
 def listed(items: Sequence[str]) -> str:

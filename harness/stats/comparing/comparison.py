@@ -59,7 +59,7 @@ def compare(
     varying = interactions(by_data, options.seed) if options.sliced_by is not None else []
     family = [row for group in by_data for row in group]
     del by_data  # so that each row is gone once it is corrected
-    return Comparisons(corrected(family, options), corrected(averages, options), varying)
+    return Comparisons(corrected(family, options), corrected(averages, options), varying, options.alternative)
 
 
 def _group(group: Sequence[tuple[RunResult, RunResult]], options: ComparisonOptions, advance: Advance) -> list[Tested]:

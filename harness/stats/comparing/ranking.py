@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from string import ascii_lowercase
 
-from harness.types import Comparison, HarnessError
+from harness.types import Comparison, Comparisons, HarnessError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,15 @@ class Ranking:
 
 
 def rankings(rows: Sequence[Comparison]) -> list[Ranking]:
-    """A ranking for each data set and score of which all pairs of three or more systems were compared."""
+    """A ranking for each data set and score of which all pairs of three or more systems were compared, by two-sided
+    tests: what looks in one direction only says nothing of who is worse."""
     if odd := next((row for row in rows if not isinstance(row, Comparison)), None):
         raise HarnessError(f"rankings of {type(odd).__name__}; expected comparisons, as harness.compare gives them")
+    if isinstance(rows, Comparisons) and rows.alternative != "two-sided":
+        raise HarnessError(
+            f"rankings of comparisons with alternative={rows.alternative!r}, which say nothing of the other direction; "
+            "expected those with alternative='two-sided'"
+        )
     ranked = []
     ordered = sorted(enumerate(rows), key=lambda item: (item[1].dataset, item[1].score, item[0]))
     for (dataset, score), some in groupby((row for _, row in ordered), key=lambda row: (row.dataset, row.score)):

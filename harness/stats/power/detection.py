@@ -63,8 +63,8 @@ class Power:
     """Where no example differs, the largest that this leaves likely; None where the score has no scale to say it by."""
     smallest_detectable: float | None
     """With this n and the power asked for."""
-    difference: float
-    """The one asked about, or the one seen."""
+    difference: float | None
+    """The one asked about, or the one seen; None for a plan or a pilot that is asked about none."""
     power: float | None
     """The share of such experiments that would detect it with this n."""
     needed: int | None

@@ -30,7 +30,7 @@ class Aim:
     """What an experiment is to detect."""
 
     difference: float | None = None
-    """None: the one that was seen."""
+    """None: the one that was seen; of a plan or a pilot, which saw none, the smallest detectable is told alone."""
     power: float = POWER
     level: float = 0.95
     correlation: float = 0.0
@@ -76,16 +76,17 @@ def planned(plan: Plan, aim: Aim) -> Power:
     """What an experiment that is not yet made will detect."""
     plan.check()
     aim.check()
-    if aim.difference is None:
-        raise HarnessError("a plan without a difference to detect; expected --difference")
+    if aim.difference is None and plan.n is None:
+        raise HarnessError("a plan with neither a difference to detect nor examples; expected --difference, or --n")
     between = (plan.seed_sd**2 / plan.seeds,) * 2 if plan.seeds > 1 else ()
     seeds = (plan.seeds,) * len(between)
     spread = Spread(plan.sd**2 / 1000, (0.0,) * len(between), between, seeds, 1000)
-    n = plan.n or needed_units(aim.difference, spread, aim.level, aim.power)
+    difference = aim.difference or 0.0
+    n = plan.n or needed_units(difference, spread, aim.level, aim.power)
     if n is None:
-        more = needed_seeds(aim.difference, replace(spread, examples=0.0), aim.level, aim.power)
+        more = needed_seeds(difference, replace(spread, examples=0.0), aim.level, aim.power)
         raise HarnessError(
-            f"no n will do: with {plan.seeds} seeds that lie {plan.seed_sd:g} apart, {aim.difference:g} is not "
+            f"no n will do: with {plan.seeds} seeds that lie {plan.seed_sd:g} apart, {difference:g} is not "
             f"detected on endless examples; expected {f'--seeds {more}' if more else 'more seeds'} or more"
         )
     names = ("plan", "one system", "another", "")
@@ -157,11 +158,13 @@ def _power(
     names: tuple[str, str, str, str], spread: Spread, unit: tuple[int, str], aim: Aim, degrees: float | None
 ) -> Power:
     """`degrees`: with which the spread is known; None where it is taken for granted."""
-    difference, plan, few = abs(aim.difference or 0.0), (aim.level, aim.power), unit[0] < fewest(aim.level)
+    asked, difference = aim.difference is not None, abs(aim.difference or 0.0)
+    plan, few = (aim.level, aim.power), unit[0] < fewest(aim.level)
     seeds = spread.seeds if len(spread.seeds) == 2 else None
     power = Power(
-        *names, *unit, None, None, difference, None, None, 4, seeds=None if seeds is None else (seeds[0], seeds[1])
-    )
+        *names, *unit, None, None, difference if asked else None, None, None, 4,
+        seeds=None if seeds is None else (seeds[0], seeds[1]),
+    )  # fmt: skip
     if not math.isfinite(spread.variance):
         return replace(power, note="nothing varies, and the score has no scale to say by how much it could")
     factors = _ends(degrees, aim.level)
@@ -170,7 +173,7 @@ def _power(
         power,
         standard_error=spread.error,
         smallest_detectable=None if few else seeds_detectable(spread, *plan),
-        power=0.0 if few else seeds_power(difference, spread, aim.level),
+        power=None if not asked else 0.0 if few else seeds_power(difference, spread, aim.level),
         needed=needed_units(difference, spread, *plan),
         needed_low=ends[0],
         needed_high=ends[1],

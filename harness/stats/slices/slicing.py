@@ -33,6 +33,8 @@ DOZEN = 12
 LEAST = 5
 """Units (examples, clusters) of a bucket below which it has no interval: it would say little."""
 NONE = "(none)"
+EMPTY = "(empty)"
+"""Of texts that show nothing."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def _name(value: Any) -> str:
     if is_missing(value):
         return NONE
     if isinstance(value, str):
-        return value
+        return value if value.strip() else EMPTY
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, np.ndarray):

@@ -67,6 +67,9 @@ def test_sentences() -> None:
         "b and a cannot be told apart, which is not to say that they are equal; smallest detectable difference at "
         "n = 40: bleu 0.80."
     )
+    both = row("bleu", "not distinguishable", needed=None, needed_seeds=None, seeds=(3, 3))
+    assert sentence([both]).endswith("at n = 40: bleu 0.80; neither n nor seeds alone would do for bleu.")
+    assert sentence([both], "better").endswith("at n = 40: bleu 0.80.")
     few = [row(score, "too few to tell", note="4 examples: no p below 0.12 is possible") for score in ("bleu", "ter")]
     assert sentence(few) == "too few to tell b from a (4 examples: no p below 0.12 is possible)."
 
