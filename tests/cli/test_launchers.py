@@ -294,7 +294,7 @@ def test_all_of_it_with_hydra_1_4(tmp_path: Path) -> None:
     if installed.returncode:
         pytest.skip(f"Hydra 1.4 cannot be installed here: {installed.stderr.strip().splitlines()[-1]}")
     names = ("test_launchers", "test_optimising", "test_race", "test_shared_cells", "test_sweep", "test_varied")
-    names += ("test_json", "test_loading_once")
+    names += ("test_json", "test_loading_once", "test_reading_yaml")
     run = subprocess.run(
         [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "",
