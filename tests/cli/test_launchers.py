@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -30,6 +31,11 @@ def copy(example, **options):
 
 def kill(example):
     os.kill(os.getpid(), signal.SIGKILL)
+
+def refused(example, ask):
+    if ask == 2 and not os.path.exists("mended"):
+        raise ValueError("no quota")
+    return example["source"]
 """
 RESULT = ("scores.json", "examples.parquet", "statistics.parquet")
 
@@ -103,6 +109,19 @@ def losing(basic: Any, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     monkeypatch.setattr(basic, "launch", broken)
     return calls
+
+
+def test_the_command_that_is_told_tries_a_failed_cell_again(files: Path, cli: Cli) -> None:
+    """Also outputs that failed, which the command as it was typed takes for answered."""
+    (files / "mine.py").write_text(FUNCTIONS)
+    system = ("system=python", "system.function=mine.py:refused", "++system.options.ask=1,2")
+    called = cli(*RUN, "--multirun", *system)
+    assert called.code == 1
+    assert "examples failed, the first with: ValueError: no quota" in called.err
+    (files / "mended").touch()
+    again = shlex.split(called.err.rpartition("To try these again:")[2])
+    called = cli(*again[1:])
+    assert called.code == 0, called.err
 
 
 def test_a_cell_whose_process_is_lost_ends_no_other(files: Path, cli: Cli, losing: list[list[str]]) -> None:
@@ -294,7 +313,7 @@ def test_all_of_it_with_hydra_1_4(tmp_path: Path) -> None:
     if installed.returncode:
         pytest.skip(f"Hydra 1.4 cannot be installed here: {installed.stderr.strip().splitlines()[-1]}")
     names = ("test_launchers", "test_optimising", "test_race", "test_shared_cells", "test_sweep", "test_varied")
-    names += ("test_json", "test_loading_once")
+    names += ("test_json", "test_loading_once", "test_reading_yaml")
     run = subprocess.run(
         [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "",

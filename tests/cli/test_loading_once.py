@@ -53,6 +53,26 @@ def test_a_cell_is_composed_once(files: Path, cli: Cli, compositions: list[list[
     assert len(compositions) == 4  # which mode, the multirun, two cells
 
 
+def test_a_cell_that_ran_is_not_run_again_with_what_it_wrote(
+    files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweeper may ask for the same cell twice; Hydra 1.4 then found its config read-only."""
+    ran: list[Any] = []
+    load = loading_once.OnceLoader.load_sweep_config
+
+    def loaded(self: Any, *arguments: Any) -> Any:
+        ran.append(load(self, *arguments))
+        assert ran[-1].hydra.job.get("id") != "used"
+        ran[-1].hydra.job.id = "used"
+        return ran[-1]
+
+    monkeypatch.setattr(loading_once.OnceLoader, "load_sweep_config", loaded)
+    called = cli("run", *PREDICT, "system.path=good.jsonl,good.jsonl", "metrics=[bleu]", "--multirun")
+    assert called.code == 0, called.err
+    assert len(ran) == 2
+    assert ran[0] is not ran[1]
+
+
 def test_a_copy_of_a_config_is_what_omegaconf_makes() -> None:
     whole = OmegaConf.structured(Config)
     whole.metrics = {"bleu": {"order": 4, "texts": ["a", None, "${name}"]}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import omegaconf._utils
 import pytest
 import yaml
 from omegaconf import OmegaConf
@@ -12,6 +13,7 @@ from omegaconf import OmegaConf
 from harness.cli.hydra import reading_yaml
 from harness.run.config import conf_dir
 
+needed = pytest.mark.skipif(reading_yaml._slow_loader is None, reason="OmegaConf 2.4 reads with libyaml itself")
 TEXTS = [
     "a: 1e3\nb: 2020-01-01\nc: 1:30\nd: .5\ne: yes\nf: 0x1f\ng: ~\nh: .inf",
     "a: !!python/object/apply:pathlib.Path [b, c]",
@@ -35,6 +37,7 @@ def given(text: Any, loader: Any) -> str:
         return f"{type(error).__name__} {error}"
 
 
+@needed
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_gives_the_same(text: str, tmp_path: Path) -> None:
     assert reading_yaml._loader() is not reading_yaml._slow_loader()
@@ -46,6 +49,7 @@ def test_a_text_gives_the_same(text: str, tmp_path: Path) -> None:
             assert given(fast, reading_yaml._loader()) == given(slow, reading_yaml._slow_loader())
 
 
+@needed
 def test_the_shipped_configs_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = sorted(conf_dir().rglob("*.yaml"))
     assert len(paths) > 50
@@ -53,3 +57,11 @@ def test_the_shipped_configs_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> 
     slowly = [OmegaConf.to_container(OmegaConf.load(path)) for path in paths]
     reading_yaml.install()
     assert [OmegaConf.to_container(OmegaConf.load(path)) for path in paths] == slowly
+
+
+def test_an_omegaconf_that_needs_no_help_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OmegaConf 2.4, which Hydra 1.4 brings, has no such function."""
+    monkeypatch.delattr("omegaconf._utils.get_yaml_loader", raising=False)
+    monkeypatch.setattr(reading_yaml, "_slow_loader", None)
+    reading_yaml.install()
+    assert not hasattr(omegaconf._utils, "get_yaml_loader")

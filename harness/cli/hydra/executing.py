@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
-from hydra.core.config_store import ConfigStore
 
 from harness.analysis.comparing.comparing import compare
 from harness.analysis.papers.reproducing import changed_files, not_the_same
@@ -25,6 +24,7 @@ from harness.analysis.stored.trust import Trust, described
 from harness.cli.hydra import recorded
 from harness.cli.hydra.composing import contents, jobs
 from harness.cli.hydra.received import literal
+from harness.cli.hydra.versions import BASE, put
 from harness.inputs.nested import leaves
 from harness.inputs.remote import is_remote
 from harness.masking import MASK
@@ -130,11 +130,10 @@ def _job(manifest: Mapping[str, Any], overrides: Sequence[str], output: Path) ->
     config = {**manifest["config"], **HERE, "name": manifest["name"], "output_dir": str(output)}
     experiment = {"experiment": "harness", "uri": None}
     config["tracking"] = {**HERE["tracking"], **experiment}
-    with initialize_config_dir(str(core.conf_dir()), version_base="1.3"):
-        store = ConfigStore.instance()
-        store.store(name="core", node=Config)
+    with initialize_config_dir(str(core.conf_dir()), **BASE):
+        put("core", Config)
         node = literal(_with_secrets(config, manifest, overrides))
-        store.store(name="recorded", node={"defaults": ["core", "_self_"], **node})
+        put("recorded", {"defaults": ["core", "_self_"], **node})
         composed = compose("recorded", overrides=list(overrides))
     resolved, _ = contents(composed)
     _check_there(manifest, resolved)

@@ -122,9 +122,9 @@ class Gathering:
 
     @property
     def _again(self) -> str:
-        """The command that tries failed cells again: a study takes a trial that failed for told."""
-        studied = self.total is not None and not self.config.retry_failed
-        return f"{calling.command()}{' retry_failed=true' if studied else ''}"
+        """The command that tries failed cells again, and outputs that failed in them; a study takes a trial that failed
+        for told."""
+        return f"{calling.command()}{'' if self.config.retry_failed else ' retry_failed=true'}"
 
     def interrupted(self) -> str:
         """What is to be known where a multirun is ended before its end."""

@@ -59,9 +59,7 @@ class Watched(Launcher):  # type: ignore[misc]  # Hydra has no types here
 
     def _first(self, overrides: Overrides) -> Any:
         """The first cell, composed."""
-        loader = self.launcher.hydra_context.config_loader
-        known = loader.cells.get(tuple(overrides))
-        return known if known is not None else loader.load_sweep_config(self.sweep.config, list(overrides))
+        return self.launcher.hydra_context.config_loader.look_at(self.sweep.config, list(overrides))
 
     def _launched(self, cells: Mapping[int, Overrides]) -> dict[int, JobReturn]:
         """Of those cells whose returns are known."""

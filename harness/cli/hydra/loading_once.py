@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ import hydra._internal.config_loader_impl as hydra_loader
 import hydra._internal.hydra as hydra_application
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.plugins.sweeper import Sweeper
 from hydra.types import RunMode
 from omegaconf import DictConfig, flag_override
 
@@ -77,15 +79,20 @@ class OnceLoader(ConfigLoaderImpl):  # type: ignore[misc]  # Hydra has no types 
             return None
         return mode
 
-    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """A cell; asked for it a second time, the one that was composed the first time."""
-        known = self.cells.pop(tuple(sweep_overrides), None)
-        if known is not None:
-            return known
+    def look_at(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """A cell that is to be run later, to see that it can be composed; who looks must leave it as it is."""
+        asked = tuple(sweep_overrides)
+        if asked in self.cells:
+            return self.cells[asked]
         config: DictConfig = super().load_sweep_config(master_config, sweep_overrides)
         if len(self.cells) < MOST:
-            self.cells[tuple(sweep_overrides)] = config
+            self.cells[asked] = config
         return config
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """A cell to be run, which writes into its config: the one that was looked at, once."""
+        known = self.cells.pop(tuple(sweep_overrides), None)
+        return super().load_sweep_config(master_config, sweep_overrides) if known is None else known
 
     def _parse_overrides_and_create_caching_repo(
         self, config_name: str | None, overrides: list[str], *parsed: Any
@@ -183,8 +190,15 @@ def _copy(self: DictConfig, memo: dict[int, Any]) -> DictConfig:
     return made
 
 
+def _look_at_all(self: Sweeper, batch: Sequence[Sequence[str]]) -> None:
+    """That each cell of a batch can be composed."""
+    for overrides in batch:
+        self.hydra_context.config_loader.look_at(self.config, list(overrides))
+
+
 def install() -> None:
     """Lets Hydra make its application with this loader."""
+    Sweeper.validate_batch_is_legal = _look_at_all
     DictConfig.__deepcopy__ = _copy  # type: ignore[method-assign]
     hydra_application.ConfigLoaderImpl = OnceLoader
     hydra_loader.create_defaults_list = _list_of_configs

@@ -1,5 +1,5 @@
-"""OmegaConf reads YAML with a parser in Python, and makes its class anew for each file; libyaml's takes a tenth of the
-time, of which a command has some sixty files to read."""
+"""OmegaConf 2.3 reads YAML with a parser in Python, and makes its class anew for each file; libyaml's takes a tenth of
+the time, of which a command has some sixty files to read. OmegaConf 2.4 (with Hydra 1.4) takes libyaml's itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-_slow_loader = omegaconf._utils.get_yaml_loader
+_slow_loader: Any = getattr(omegaconf._utils, "get_yaml_loader", None)
+"""OmegaConf's own; None of 2.4, which needs no help."""
 
 
 @cache
@@ -48,4 +49,5 @@ def _loader() -> Any:
 
 def install() -> None:
     """Lets OmegaConf read with it."""
-    omegaconf._utils.get_yaml_loader = _loader
+    if _slow_loader is not None:
+        omegaconf._utils.get_yaml_loader = _loader

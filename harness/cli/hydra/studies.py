@@ -28,11 +28,17 @@ from harness.types import HarnessError, check_choice, check_least
 
 SAMPLERS = ("tpe", "cmaes", "nsgaii", "grid", "random")
 STUDIES = ".studies"
-OWNER, SEEN, SPACE, RETRIED = "harness:owner", "harness:seen", "harness:space", "harness:retried"
+OWNER, SEEN, SPACE, RETRY = "harness:owner", "harness:seen", "harness:space", "harness:retry"
+FIXED = "fixed_params"
+"""Where Optuna keeps the parameters of a trial that are not for a sampler to choose."""
 BEAT = 30.0
 """Seconds between two signs of life."""
 LOST = 600.0
 """Seconds without one after which a trial of another machine is taken over."""
+CONTESTED = ("already exists", "unique constraint failed", "duplicate key", "database is locked")
+"""What databases say where several processes make the same tables at once."""
+PAUSES = (0.5, 1.0, 2.0)
+"""Seconds before each further try to open such a database."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +81,9 @@ class Trials:
         self.study = self._opened(directions)
 
     def _opened(self, directions: Mapping[str, str]) -> Any:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
             with self._alone():
-                study = optuna.create_study(
-                    study_name=self.name, storage=self._storage(), directions=list(directions.values()),
-                    load_if_exists=True,
-                )  # fmt: skip
+                study = self._made(list(directions.values()))
                 described = self._described(directions)
                 known = study.user_attrs.get(SPACE, described if not study.trials else None)
                 if known != described:
@@ -100,6 +100,23 @@ class Trials:
                 "file that can be written, or the URL of a database (sqlite:///…, postgresql://…)"
             ) from error
         return study
+
+    def _made(self, directions: Sequence[str]) -> Any:
+        """The study, new or as it is; of processes that make a new database's tables at once, only one is served at
+        first."""
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        for pause in (*PAUSES, None):
+            try:
+                return optuna.create_study(
+                    study_name=self.name, storage=self._storage(), directions=list(directions), load_if_exists=True
+                )
+            except Exception as error:
+                if pause is None or not any(word in str(error).lower() for word in CONTESTED):
+                    raise
+                time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
 
     def _storage(self) -> Any:
         from optuna.storages import JournalStorage
@@ -133,34 +150,45 @@ class Trials:
             trials = self.study.get_trials(deepcopy=False)
             lost = [trial for trial in trials if self._lost(trial)][: self.wanted.at_once]
             chosen = [self._taken_over(trial) for trial in lost]
-            waiting = [trial.number for trial in trials if trial.state.name == "WAITING"]  # to be tried once more
-            count = len(trials) - len(waiting) - len(self.study.user_attrs.get(RETRIED, ()))
-            number = len(trials)
+            waiting = sum(trial.state.name == "WAITING" for trial in trials)  # to be tried once more
+            count, number = sum(map(_first, trials)), len(trials)
             while len(chosen) < self.wanted.at_once and (waiting or count < self.total):
                 if chosen and not waiting and number % self.wanted.at_once == 0:  # the batch that was broken off
                     break
-                if waiting:
-                    chosen.append(self._asked(waiting.pop(0), None))
-                    continue
-                chosen.append(self._asked(number, self.grid[count] if self.grid else None))
-                number, count = number + 1, count + 1
+                trial = self._asked()
+                if trial is None:
+                    break
+                chosen.append(trial)
+                waiting, count, number = (waiting - 1, count, number) if waiting else (0, count + 1, number + 1)
         return chosen
 
-    def _asked(self, number: int, chosen: Mapping[str, Any] | None) -> Any:
-        """A new trial, or the next that waits; `chosen`: the parameters of one of a grid."""
-        self.study.sampler = self._sampler(number)
-        if chosen is not None:
-            self.study.enqueue_trial(dict(chosen))
-        trial = self.study.ask(self.space.parameters)
-        frozen = self.study.get_trials(deepcopy=False)[trial.number]
-        self._claim(frozen)
-        return frozen
+    def _asked(self) -> Any:
+        """The next trial that waits, or a new one; None where other processes have asked for the last ones.
+
+        Its number is known before anything is chosen by it: in a database another process may ask at the same time.
+        """
+        from optuna.samplers import RandomSampler
+        from optuna.trial import TrialState
+
+        self.study.sampler = RandomSampler()  # which chooses nothing before it is asked to
+        asked = self.study.ask().number
+        trials = self.study.get_trials(deepcopy=False)
+        if _first(trials[asked]) and self._place(asked) >= self.total:
+            self.study.tell(asked, state=TrialState.FAIL)
+            return None
+        return self._taken_over(trials[asked])
+
+    def _place(self, number: int) -> int:
+        """Of a trial among those that are wanted: which of a grid it is."""
+        return sum(map(_first, self.study.get_trials(deepcopy=False)[:number]))
 
     def _taken_over(self, lost: Any) -> Any:
         """A trial whose process is gone, with all its parameters: it may have ended while it asked for them."""
         from optuna.trial import Trial
 
         self._claim(lost)
+        if self.grid and FIXED not in lost.system_attrs:
+            self.study._storage.set_trial_system_attr(lost._trial_id, FIXED, self.grid[self._place(lost.number)])
         self.study.sampler = self._sampler(lost.number)
         trial = Trial(self.study, lost._trial_id)
         for name, distribution in self.space.parameters.items():
@@ -188,12 +216,11 @@ class Trials:
         from optuna.trial import TrialState
 
         with self._alone():
-            retried = list(self.study.user_attrs.get(RETRIED, ()))
-            for trial in self.study.get_trials(states=(TrialState.FAIL,)):
-                if trial.number not in retried:
-                    self.study.enqueue_trial(trial.params)
-                    retried.append(trial.number)
-            self.study.set_user_attr(RETRIED, retried)
+            trials = self.study.get_trials(deepcopy=False)
+            retried = {trial.user_attrs.get(RETRY) for trial in trials}
+            for trial in trials:
+                if trial.state == TrialState.FAIL and trial.params and trial.number not in retried:
+                    self.study.enqueue_trial(trial.params, user_attrs={RETRY: trial.number})
 
     # ------------------------------------------------------------ telling
 
@@ -215,7 +242,7 @@ class Trials:
 
     @property
     def counts(self) -> dict[str, int]:
-        states = [trial.state.name for trial in self.study.get_trials(deepcopy=False)]
+        states = [trial.state.name for trial in self.study.get_trials(deepcopy=False) if not _spare(trial)]
         return {state: states.count(state) for state in dict.fromkeys(states)}
 
     # ------------------------------------------------------------ whose trials they are
@@ -256,6 +283,16 @@ class Trials:
         finally:
             done.set()
             thread.join()
+
+
+def _first(trial: Any) -> bool:
+    """Whether it is one of those that are wanted, and not one of them tried once more."""
+    return RETRY not in trial.user_attrs and not _spare(trial)
+
+
+def _spare(trial: Any) -> bool:
+    """Whether it was one too many."""
+    return trial.state.name == "FAIL" and not trial.params
 
 
 class _Lock:
