@@ -1,8 +1,8 @@
 """The folders in which a training run leaves its checkpoints: which there are, their steps, and which are whole.
 
 A checkpoint's step is the `global_step` in its trainer_state.json, else the number at the end of its name. A trainer
-writes that file last: where some folders have it, one without is still being written. So is one whose weights are
-shorter than their header says, or of which a part is missing.
+writes that file last: where some folders have it, one without, or with half of it, is still being written. So is one
+whose weights are shorter than their header says, or of which a part is missing.
 
 >>> step_of(Path("out/checkpoint-500")), step_of(Path("out/best"))
 (500, None)
@@ -18,7 +18,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class CheckpointFolders:
     watched: bool = False
     """Whether training goes on beside this: one may have to wait for the first of them, and a folder that has just been
     written to may not be whole."""
+    _seen: set[int] = field(default_factory=set, init=False)
+    """Steps that were there at any look: every second one is the same where the trainer removes earlier ones."""
 
     def __post_init__(self) -> None:
         for option, value in (("every", self.every), ("last", 1 if self.last is None else self.last)):
@@ -79,8 +81,9 @@ class CheckpointFolders:
                 f"system.path={self.path} has no checkpoints; expected folders with a model, a number at the end of "
                 "their names or a trainer_state.json in them"
             )
-        kept = sorted(by_step.items())[:: self.every]
-        return kept[-self.last :] if self.last else kept
+        self._seen.update(by_step)
+        kept = sorted(self._seen)[:: self.every]
+        return [(step, by_step[step]) for step in (kept[-self.last :] if self.last else kept) if step in by_step]
 
     def found(self) -> tuple[list[Path], list[Path]]:
         """(folders with a whole model in them, those that look like checkpoints and are not whole yet)."""
@@ -91,6 +94,8 @@ class CheckpointFolders:
         whole = trained or weighted
         if self.watched:
             whole = [folder for folder in whole if _state(folder) is not None or _unchanged(folder)]
+        elif trained:
+            whole = [folder for folder in trained if _state(folder) is not None]
         return whole, [folder for folder in folders if folder not in whole and re.search(r"\d$", folder.name)]
 
     def finished(self) -> bool:

@@ -25,6 +25,7 @@ from dataclasses import asdict
 from functools import cache, cached_property
 from typing import Any
 
+from harness.inputs import plugins
 from harness.inputs.files import digest
 from harness.inputs.pretrained import Pretrained
 from harness.inputs.prompts import Prompt
@@ -126,7 +127,7 @@ class HuggingFace(System):
                 raise HarnessError(
                     f"{option}={options[option]} with a model in memory; expected it to be set when the model is loaded"
                 )
-        system = cls(type(model).__name__, **options)
+        system: HuggingFace = cls(**plugins.checked(cls, {"model": type(model).__name__, **options}, "system"))
         system._tokenizer, system._model = tokenizer, model
         return system
 

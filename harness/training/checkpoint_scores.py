@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.datasets.file import FileDataset
 from harness.postprocess import Postprocess
 from harness.run.answers import Answers
 from harness.run.config import Choice, chosen_metrics
 from harness.run.memory import evaluate_examples
+from harness.run.rows_checked import check_references
 from harness.stats.options import Options
 from harness.systems.huggingface import HuggingFace
 from harness.training import shared_ranks as ranks
@@ -60,11 +63,20 @@ def evaluate_checkpoint(
     return result
 
 
+def check_ready(
+    model: Any, tokenizer: Any, examples: Sequence[Example], metrics: Metrics, options: Mapping[str, Any]
+) -> None:
+    """Refuses, before training begins, what would fail at its first evaluation."""
+    if not examples:
+        raise HarnessError("the data to evaluate on has no examples; expected 1 or more")
+    lengths = np.array([len(example.references) for example in examples], dtype=np.int64)
+    check_references(chosen_metrics(metrics), lengths, [example.id for example in examples])
+    system_in_memory(model, tokenizer, options).plan(examples)  # the prompts and the options
+
+
 def generated(model: Any, tokenizer: Any, examples: Sequence[Example], options: Mapping[str, Any]) -> list[Output]:
     """The outputs of all examples, on every rank; the model is in the mode that it was in."""
-    if options.get("repeats", 1) != 1:
-        raise HarnessError(f"repeats={options['repeats']}; expected 1 in training, one output for each example")
-    system = HuggingFace.in_memory(model, tokenizer, **options)
+    system = system_in_memory(model, tokenizer, options)
     training = bool(model.training)
     model.eval()
     try:
@@ -74,6 +86,12 @@ def generated(model: Any, tokenizer: Any, examples: Sequence[Example], options: 
             )
     finally:
         model.train(training)
+
+
+def system_in_memory(model: Any, tokenizer: Any, options: Mapping[str, Any]) -> HuggingFace:
+    if options.get("repeats", 1) != 1:
+        raise HarnessError(f"repeats={options['repeats']}; expected 1 in training, one output for each example")
+    return HuggingFace.in_memory(model, tokenizer, **options)
 
 
 def scored(

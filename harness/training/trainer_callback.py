@@ -9,7 +9,7 @@ from typing import Any
 from harness.run.config import chosen_metrics
 from harness.stats.options import Options
 from harness.training import shared_ranks as ranks
-from harness.training.checkpoint_scores import Data, Metrics, examples_in, generated, log_to_mlflow, scored
+from harness.training.checkpoint_scores import Data, Metrics, check_ready, examples_in, generated, log_to_mlflow, scored
 from harness.training.stop_rule import StopRule
 from harness.training.whole_weights import check_whole
 from harness.types import HarnessError, RunResult, Score
@@ -60,14 +60,18 @@ def callback_class() -> type[Any]:
             self.advice = ""
             self._training = False
 
-        def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        def on_train_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, processing_class: Any = None, **kwargs: Any
+        ) -> None:
             """Refuses what would fail, or wait for ever, at the first evaluation."""
             self._training = True
             for known in (self.results, self.scores):  # of another training, unless this one goes on from it
                 for step in [step for step in known if step > state.global_step]:
                     del known[step]
             if model is not None:
+                _check_tokenizer(processing_class)
                 check_whole(model)
+                check_ready(model, processing_class, self.examples, self.metrics, self.options)
             self._check_direction(args)
             if self.rule is not None:
                 metrics = chosen_metrics(self.metrics).values()
@@ -111,8 +115,7 @@ def callback_class() -> type[Any]:
             self, step: int, model: Any = None, processing_class: Any = None, **kwargs: Any
         ) -> dict[str, Score]:
             """The scores, on every rank: all generate, the first one scores."""
-            if processing_class is None:
-                raise HarnessError("the Trainer has no tokenizer; expected Trainer(..., processing_class=tokenizer)")
+            _check_tokenizer(processing_class)
             made = generated(model, processing_class, self.examples, self.options)
 
             def score() -> dict[str, Score] | None:
@@ -153,3 +156,8 @@ def callback_class() -> type[Any]:
                     )
 
     return HarnessCallback
+
+
+def _check_tokenizer(tokenizer: Any) -> None:
+    if tokenizer is None:
+        raise HarnessError("the Trainer has no tokenizer; expected Trainer(..., processing_class=tokenizer)")

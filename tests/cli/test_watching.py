@@ -96,7 +96,7 @@ def test_a_half_written_checkpoint_is_waited_for_and_said_to_be(
     assert said.splitlines() == [
         "harness: no checkpoints of out so far; waiting for the next",
         "harness: out/checkpoint-100 is still being written; waiting for it",
-        "harness: 1 checkpoints of out so far; waiting for the next",
+        "harness: 1 checkpoint of out so far; waiting for the next",
         "harness: out/checkpoint-200 is still being written; waiting for it",
         "harness: 3 checkpoints of out so far; waiting for the next",
         "harness: out/checkpoint-1000 is still being written; waiting for it",
@@ -123,6 +123,23 @@ def test_what_ends_it(training: Callable[..., Clock], capsys: pytest.CaptureFixt
         steps(Watch())
     with pytest.raises(HarnessError, match="watch_idle=0; expected minutes, more than 0"):
         Watch(idle=0)
+
+
+def test_it_ends_at_a_step_though_later_ones_are_there(training: Callable[..., Clock]) -> None:
+    for step in (100, 200, 300):
+        end(step)
+    training()
+    assert steps(Watch(until=200)) == [100, 200]
+
+
+def test_every_second_one_is_the_same_where_the_trainer_removes_earlier_ones(training: Callable[..., Clock]) -> None:
+    def saved(step: int) -> None:  # with save_total_limit=2
+        end(step, last=500)
+        for path in Path(f"out/checkpoint-{step - 200}").glob("*"):
+            path.unlink()
+
+    training(*[lambda step=step: saved(step) for step in (100, 200, 300, 400, 500)])
+    assert [spec["step"] for spec in Watch().cells(Checkpoints("out", every=2))] == [100, 300, 500]
 
 
 def test_without_a_trainers_state_a_folder_must_rest_for_a_while(tmp_path: Path) -> None:

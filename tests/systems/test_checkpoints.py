@@ -52,7 +52,9 @@ def test_the_trainers_state_says_the_step(tmp_path: Path, caplog: pytest.LogCapt
     checkpoint(tmp_path / "best", 20)
     checkpoint(tmp_path / "epoch-3")  # the state is what a trainer writes last
     (tmp_path / "epoch-4").mkdir()
+    (checkpoint(tmp_path / "epoch-5") / "trainer_state.json").write_text('{"global_')
     assert steps(tmp_path) == [20, 40]
+    assert "epoch-5 is incomplete; it is left for the next call" in caplog.text
     assert "epoch-3 is incomplete; it is left for the next call" in caplog.text
     assert "epoch-4 is incomplete" in caplog.text
 

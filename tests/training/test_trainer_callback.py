@@ -145,3 +145,30 @@ def test_what_is_refused_before_training(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="stop_when: no score 'blue'; expected one of chrf"):
         trainer(folder, tmp_path, callback).train()
     assert callback.results == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (ROWS, {"max_new_tokenz": 4}, r"system\.max_new_tokenz is not an option \(did you mean 'max_new_tokens'\?\)"),
+        (ROWS, {"repeats": 2}, "repeats=2; expected 1 in training"),
+        (ROWS, {"prompt": "Translate."}, "prompt"),
+        ([], {}, "the data to evaluate on has no examples; expected 1 or more"),
+        ([{"id": 7, "source": "w1"}], {}, r"1 of 1 examples have no references \('7'\); expected at least one each"),
+    ],
+)
+def test_what_would_fail_at_the_first_evaluation_is_refused_before_training(
+    folder: Path, tmp_path: Path, rows: list[Any], options: dict[str, Any], message: str
+) -> None:
+    made = trainer(folder, tmp_path, training.HarnessCallback(rows, ["chrf"], resamples=100, track=False, **options))
+    with pytest.raises(HarnessError, match=message):
+        made.train()
+    assert made.state.global_step == 0
+
+
+def test_a_trainer_without_a_tokenizer_is_refused_before_training(folder: Path, tmp_path: Path) -> None:
+    made = trainer(folder, tmp_path, training.HarnessCallback(ROWS, ["chrf"], **FAST))
+    made.callback_handler.processing_class = None
+    with pytest.raises(HarnessError, match="the Trainer has no tokenizer"):
+        made.train()
+    assert made.state.global_step == 0

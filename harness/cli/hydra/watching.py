@@ -39,6 +39,8 @@ class Watch:
         mentioned: set[str] = set()
         newest = time.monotonic()
         while True:
+            if self.until is not None and max(seen, default=-1) >= self.until:
+                return
             over, half = systems.finished(), systems.unfinished()  # before the look, so that it misses none
             new = [spec for spec in systems.cells() if spec["step"] not in seen]
             if new:  # one at a time: meanwhile more may come, and a trainer that keeps a few only may remove others
@@ -49,13 +51,11 @@ class Watch:
             if over:
                 complain("the trainer's last step is evaluated: training is over")
                 return
-            if self.until is not None and max(seen, default=-1) >= self.until:
-                return
             if self.idle is not None and time.monotonic() - newest > 60 * self.idle:
                 complain(f"no new checkpoint for {self.idle:g} minutes")
                 break
             waiting = [f"{folder} is still being written; waiting for it" for folder in half]
-            for line in waiting or [f"{len(seen) or 'no'} checkpoints of {systems.name} so far; waiting for the next"]:
+            for line in waiting or [f"{_count(len(seen))} of {systems.name} so far; waiting for the next"]:
                 if line not in mentioned:
                     mentioned.add(line)
                     complain(line)
@@ -68,3 +68,11 @@ class Watch:
                 break
         if not seen:
             raise HarnessError(f"{systems.name} had no checkpoint while it was watched; expected one")
+
+
+def _count(checkpoints: int) -> str:
+    """
+    >>> [_count(n) for n in (0, 1, 2)]
+    ['no checkpoints', '1 checkpoint', '2 checkpoints']
+    """
+    return "1 checkpoint" if checkpoints == 1 else f"{checkpoints or 'no'} checkpoints"
