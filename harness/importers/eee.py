@@ -25,7 +25,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.importers import eee_columns
 from harness.importers.checked import Choice, items, mapping, named, plain
+from harness.importers.json_tables import Odd
 from harness.importers.log import Log, Origin, Sample
 from harness.inputs import files
 from harness.types import HarnessError
@@ -75,7 +77,7 @@ def logs(path: Path, choice: Choice) -> Iterator[Log]:
 def _logs(file: Path, choice: Choice) -> list[Log]:
     record = files.read_json(file, EXPECTED)
     _check(file, record)
-    samples = file.with_name(f"{file.stem}_samples.jsonl")
+    samples = _samples_of(file)
     if not samples.exists():
         raise HarnessError(
             f"{file} has no {samples.name} beside it; expected a record with its samples: a score alone has no "
@@ -84,6 +86,10 @@ def _logs(file: Path, choice: Choice) -> list[Log]:
     described = mapping(record.get("detailed_evaluation_results"), str(file), "detailed_evaluation_results")
     _check_whole(samples, described)
     names = {result.get("evaluation_result_id"): result for result in record["evaluation_results"]}
+    logs = _in_columns(file, record, names, choice)
+    if logs is not None:
+        _check_count(file, described, sum(map(len, logs)))
+        return logs
     count = 0
     rows: dict[str, Samples] = {}
     seen: set[tuple[str, str, str]] = set()
@@ -105,12 +111,39 @@ def _logs(file: Path, choice: Choice) -> list[Log]:
             choice.keep(scores, score, mapping(row["evaluation"], place, "evaluation").get("score"), place)
     if not rows:
         raise HarnessError(f"{samples} is empty; expected the samples of {file.name}")
+    _check_count(file, described, count)
+    return [_log(file, record, dataset, of_dataset) for dataset, of_dataset in rows.items()]
+
+
+def _in_columns(
+    file: Path, record: Mapping[str, Any], names: Mapping[Any, Mapping[str, Any]], choice: Choice
+) -> list[Log] | None:
+    """A log for each data set; None where the samples are to be read row by row."""
+    logs: dict[str, Log] = {}
+    try:
+        for dataset, samples in eee_columns.by_dataset(
+            _samples_of(file), choice, lambda result: _score_name(result, names), frozenset((EXAMPLE, REPEAT, VALUES))
+        ):
+            if dataset not in logs:
+                logs[dataset] = Log(_origin(file, record, dataset))
+            if not logs[dataset].takes(samples):  # a sample has several scores
+                return None
+            logs[dataset].extend(samples)
+    except Odd:
+        return None
+    return list(logs.values()) or None
+
+
+def _samples_of(record: Path) -> Path:
+    return record.with_name(f"{record.stem}_samples.jsonl")
+
+
+def _check_count(file: Path, described: Mapping[str, Any], count: int) -> None:
     expected = described.get("total_rows")
     if isinstance(expected, int) and expected != count:
         raise HarnessError(
-            f"{samples} has {count} rows; expected {expected}, as {file.name} says: the log is not whole"
+            f"{_samples_of(file)} has {count} rows; expected {expected}, as {file.name} says: the log is not whole"
         )
-    return [_log(file, record, dataset, of_dataset) for dataset, of_dataset in rows.items()]
 
 
 def _check(file: Path, record: Any) -> None:
@@ -143,7 +176,7 @@ def _score_name(result: Any, names: Mapping[Any, Mapping[str, Any]]) -> str:
     return named(str(config.get("metric_name") or config.get("metric_id") or result or "score"))
 
 
-def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> Log:
+def _origin(file: Path, record: Mapping[str, Any], dataset: str) -> Origin:
     about = mapping(record["model_info"], str(file), "model_info")
     model = str(about.get("id") or about.get("name") or "model")
     lower = [
@@ -153,21 +186,23 @@ def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> 
     ]
     library = mapping(record.get("eval_library"), str(file), "eval_library")
     details = mapping(about.get("additional_details"), str(file), "additional_details")
-    result = Log(
-        Origin(
-            NAME,
-            str(file),
-            dataset=named(dataset),
-            system=str(details.get(SYSTEM) or model.rpartition("/")[2] or model),
-            version=str(library.get("version") or "") or None,
-            model=model,
-            cluster=details.get(CLUSTER),
-            of_data=DATA in details,
-            data_key=details.get(DATA),
-            library=str(library.get("name") or "") or None,
-            lower_is_better=frozenset(lower),
-        )
+    return Origin(
+        NAME,
+        str(file),
+        dataset=named(dataset),
+        system=str(details.get(SYSTEM) or model.rpartition("/")[2] or model),
+        version=str(library.get("version") or "") or None,
+        model=model,
+        cluster=details.get(CLUSTER),
+        of_data=DATA in details,
+        data_key=details.get(DATA),
+        library=str(library.get("name") or "") or None,
+        lower_is_better=frozenset(lower),
     )
+
+
+def _log(file: Path, record: Mapping[str, Any], dataset: str, rows: Samples) -> Log:
+    result = Log(_origin(file, record, dataset))
     for id_, (place, row, scores) in rows.items():
         asked = mapping(row["input"], place, "input")
         fields = plain(mapping(row.get("metadata"), place, "metadata"))

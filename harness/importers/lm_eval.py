@@ -18,7 +18,6 @@ lm-eval itself.
 
 from __future__ import annotations
 
-import ast
 import logging
 import math
 import re
@@ -26,8 +25,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.importers import lm_eval_columns
 from harness.importers.checked import Choice, items, mapping, named, plain
-from harness.importers.log import Log, Origin, Sample
+from harness.importers.json_tables import Odd, read_pieces
+from harness.importers.lm_eval_columns import NEEDED, picked, targets
+from harness.importers.log import Log, Origin, Sample, Samples
 from harness.inputs import files
 from harness.types import HarnessError
 
@@ -37,7 +39,6 @@ KNOWN = (0, 4)
 """The newest version whose logs are known."""
 FILE = re.compile(r"samples_(?P<task>.+?)(_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 EXPECTED = "the samples of lm_eval --log_samples"
-NEEDED = ("doc_id", "target", "arguments", "filtered_resps")
 LIKELIHOOD = "perplexity"
 """Of a sample it is a log-likelihood; known by its name where lm-eval's results are not beside the samples."""
 NESTED = (list, dict)
@@ -84,14 +85,23 @@ def _logs(file: Path, choice: Choice) -> list[Log]:
     task = next((known for known in results["configs"] if re.sub(r"\W", "_", known) == task), task)
     by_filter: dict[str, Log] = {}
     unfit: dict[str, None] = {}
-    for place, row in files.read_rows(file, EXPECTED):
-        for name in NEEDED:
-            if name not in row:
-                raise files.missing_field(place, name, row, f" ({EXPECTED})")
-        chosen = str(row.get("filter", "none"))
+
+    def of(chosen: str) -> Log:
         if chosen not in by_filter:
             by_filter[chosen] = Log(_origin(file, task, chosen, results))
-        by_filter[chosen].add(_sample(row, place, choice, unfit), place)
+        return by_filter[chosen]
+
+    for piece in read_pieces(file):
+        parts = _in_columns(piece.table, choice, unfit)
+        if parts and all(of(chosen).takes(samples) for chosen, samples in parts.items()):
+            for chosen, samples in parts.items():
+                of(chosen).extend(samples)
+            continue
+        for place, row in piece.rows():
+            for name in NEEDED:
+                if name not in row:
+                    raise files.missing_field(place, name, row, f" ({EXPECTED})")
+            of(str(row.get("filter", "none"))).add(_sample(row, place, choice, unfit), place)
     if not by_filter:
         raise HarnessError(f"{file} is empty; expected {EXPECTED}")
     _check_whole(file, task, results, by_filter)
@@ -103,6 +113,14 @@ def _logs(file: Path, choice: Choice) -> list[Log]:
             "harness score RUN metrics=… computes scores of the outputs", file, ", ".join(unfit),
         )  # fmt: skip
     return [part for part in by_filter.values() if not part.blank]
+
+
+def _in_columns(table: Any, choice: Choice, unfit: dict[str, None]) -> Mapping[str, Samples]:
+    """The samples of a piece by filter; empty where they are to be read row by row."""
+    try:
+        return {} if table is None else lm_eval_columns.by_filter(table, choice, unfit)
+    except Odd:
+        return {}
 
 
 def _no_means(part: Log, chosen: str, printed: Mapping[str, Any]) -> list[str]:
@@ -186,21 +204,18 @@ def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str | None,
     """(the output, the references); a text whose likelihood was asked for has no output."""
     answers, target = row["filtered_resps"], str(row["target"])
     if {*map(len, asked)} == {1}:
-        return None, _targets(target)
+        return None, targets(target)
     first = answers[0] if isinstance(answers, list) and answers else answers
     choices = [str(request[1]).strip() for request in asked if len(request) > 1]
     likelihoods = _likelihoods(answers) if len(choices) == len(asked) else None
     if likelihoods is None:
         while isinstance(first, list):
             first = first[0] if first else ""
-        return "" if first is None else str(first), _targets(target)
+        return "" if first is None else str(first), targets(target)
     if len(choices) == 1:  # is this continuation the most likely one?
-        return (choices[0] if str(first[1]) == "True" else ""), _targets(target)
+        return (choices[0] if str(first[1]) == "True" else ""), targets(target)
     best = likelihoods.index(max(likelihoods))
-    if len(set(choices)) < len(choices):  # prompts differ, continuations do not
-        return str(best), [target]
-    right = choices[int(target)] if target.isdecimal() and int(target) < len(choices) else target.strip()
-    return choices[best], [right]
+    return picked(choices, best, target)
 
 
 def _likelihoods(answers: Any) -> list[float] | None:
@@ -213,22 +228,6 @@ def _likelihoods(answers: Any) -> list[float] | None:
     except (TypeError, ValueError):
         pass
     return None
-
-
-def _targets(target: str) -> list[str]:
-    """lm-eval writes a list of targets as Python prints it.
-
-    >>> _targets("['a', 'b']"), _targets("[sic]")
-    (['a', 'b'], ['[sic]'])
-    """
-    if target[:2] in ("['", '["'):
-        try:
-            texts = ast.literal_eval(target)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return [target]
-        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-            return texts
-    return [target]
 
 
 def _check_whole(file: Path, task: str, results: Mapping[str, Any], by_filter: Mapping[str, Log]) -> None:

@@ -103,12 +103,33 @@ class Log:
         self.scores.append(sample.scores)
         self.infos.append(sample.info)
 
+    def takes(self, samples: Samples) -> bool:
+        """Whether each id is there once."""
+        keys = {(id_, 1) for id_ in samples.ids}
+        return len(keys) == len(samples.ids) and self._seen.isdisjoint(keys)
+
+    def extend(self, samples: Samples) -> None:
+        """Rows that were checked."""
+        n = len(samples.ids)
+        self._seen.update((id_, 1) for id_ in samples.ids)
+        self.ids += samples.ids
+        self.epochs += [1] * n
+        self.sources += samples.sources
+        self.references += samples.references
+        self.outputs += samples.outputs
+        self.errors += [None] * n
+        self.fields += samples.fields
+        self.scores += samples.scores
+        self.infos += [{}] * n
+
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def order(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """(n,) the rows of each sample one after the other, by epoch."""
+        if len(set(self.ids)) == len(self.ids):
+            return np.arange(len(self.ids))
         first: dict[str, int] = {}
         for id_ in self.ids:
             first.setdefault(id_, len(first))
@@ -190,6 +211,18 @@ class Sample:
     error: str | None = None
     epoch: int = 1
     info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Columns of samples in their first epoch, all of which have an output."""
+
+    ids: Sequence[str]
+    sources: Sequence[str | None]
+    references: Sequence[Sequence[str]]
+    outputs: Sequence[str]
+    scores: Sequence[Mapping[str, float | None]]
+    fields: Sequence[Mapping[str, Any]]
 
 
 def _digest(column: object) -> str:
