@@ -208,6 +208,83 @@ def test_typed_margins_come_before_those_of_the_file() -> None:
     assert policy.scores["bleu"] == policies.Rule(0.5, 20.0)
 
 
+def test_typed_margins_hold_on_data_sets_that_the_policy_names() -> None:
+    policy = policies.read({"datasets": {"dev": {"scores": {"bleu": 5}}}}, "here").with_margins((("bleu", 0.5),))
+    assert policy.on("dev").scores["bleu"].margin == 0.5
+
+
+def test_slices_by_an_expression_that_compares(folder: Path) -> None:
+    policy = policies.read({"slices": {"len(references[0]) >= 0=yes": {"token_f1": 90}}}, "here")
+    (check,) = gate([folder / "same"], [folder / "old"], policy, ComparisonOptions(resamples=500)).checks
+    assert (check.slice, check.verdict) == ("len(references[0]) >= 0=yes", "not worse")
+    with pytest.raises(HarnessError, match="names no value; expected FIELD=VALUE"):
+        policies.read({"slices": {"len(source) >= 5": {"bleu": 1}}}, "here")
+
+
+def test_what_would_show_an_improvement_is_of_the_improvement(folder: Path) -> None:
+    def asked(improve: Any) -> Any:
+        rules = {"scores": {"token_f1": {"improve": improve, "margin": 5}}}
+        options = ComparisonOptions(resamples=500)
+        (check,) = gate([folder / "good"], [folder / "same"], policies.read(rules, "here"), options).checks
+        return check
+
+    gain = asked(True).row.difference
+    near, nearer = asked(gain - 0.5), asked(gain - 0.25)
+    assert near.verdict == nearer.verdict == "cannot tell"
+    assert "margin" not in near.reason
+    assert near.margin_passed is None
+    assert nearer.needed == pytest.approx(4 * near.needed, rel=0.01)
+
+
+def test_scores_are_asked_for_in_one_way(folder: Path) -> None:
+    options = ComparisonOptions(resamples=500, scores=("token_f1",))
+    runs = [folder / "same"], [folder / "old"]
+    with pytest.raises(HarnessError, match="score token_f1: margins or a policy say which scores"):
+        gate(*runs, policies.read({"scores": {"bleu": 5}}, "here"), options)
+    answer = gate(*runs, policies.read({"limits": {"run/failed": 0}}, "here"), options)
+    assert [check.what for check in answer.checks] == ["token_f1", "run/failed"]
+    with pytest.raises(HarnessError, match="level=0.4; expected more than 0.5"):
+        gate(*runs, policies.Policy(), ComparisonOptions(level=0.4))
+
+
+def test_several_runs_on_a_data_set_are_told_apart(cli: Callable[..., Called], folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text("scores: {token_f1: {margin: 5, floor: 50}}\nlimits: {run/failed: 0}\n")
+    for name in ("good", "bad"):
+        shutil.copytree(folder / name, tmp_path / name)
+        for file in ("manifest.json", "scores.json"):
+            document = json.loads((tmp_path / name / file).read_text())
+            (tmp_path / name / file).write_text(json.dumps({**document, "name": name}))
+    runs = [str(tmp_path / name) for name in ("good", "bad")]
+    asked = ["--baseline", str(folder / "old"), "--policy=gate.yaml", "--junit=out.xml", "--resamples=500"]
+    called = cli("gate", *runs, *asked)
+    assert called.code == 1
+    assert "Worse: Token F1 of dev (bad)." in called.out
+    assert "dev (good)" in called.out
+    cases = Xml.parse(tmp_path / "out.xml").getroot().iter("testcase")
+    assert {case.get("classname") for case in cases} == {"dev (good)", "dev (bad)"}
+    checks = json.loads(cli("gate", *runs, *asked, "--json").out)["checks"]
+    assert [check["system"] for check in checks if check["row"] is None] == ["good", "bad", "good", "bad"]
+
+
+def test_limits_alone_do_not_speak_of_tests(cli: Callable[..., Called], folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text("limits: {run/failed: 0}\n")
+    assert "one-sided" not in gated(cli, folder, "same", "--policy=gate.yaml").out
+
+
+def test_seeds_of_one_system_are_grouped(cli: Callable[..., Called], tmp_path: Path) -> None:
+    for place, seeds in (("new", "1,2"), ("old", "3,4")):
+        called = cli(
+            "run", "--multirun", "dataset=embedded", "system=random", f"system.seed={seeds}", "metrics=[token_f1]",
+            "tracking=none", "limit=12", "stats.resamples=200", f"output_dir={place}", "progress=false",
+        )  # fmt: skip
+        assert called.code == 0, called.err
+    new, old = ([str(path) for path in sorted((tmp_path / place).iterdir())] for place in ("new", "old"))
+    words = ["gate", *new, "--baseline", *old, "--margin", "token_f1=90", "--resamples=500", "--json"]
+    assert cli(*words).code == 2
+    (check,) = json.loads(cli(*words, "--group-by", "system.seed").out)["checks"]
+    assert (check["verdict"], check["row"]["seeds"]) == ("not worse", [2, 2])
+
+
 def test_a_policy_that_is_not_there() -> None:
     with pytest.raises(HarnessError, match="expected a policy"):
         policies.load("nowhere.yaml")

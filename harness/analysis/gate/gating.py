@@ -19,6 +19,7 @@ from harness.analysis.comparing.comparing import compared
 from harness.analysis.comparing.pairing import Pair, check_ended, check_scores, grouped, pairs_of
 from harness.analysis.comparing.questions import asked
 from harness.analysis.comparing.slices import by_slices
+from harness.analysis.gate import policies
 from harness.analysis.gate.policies import Limit, Policy, Rule
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.analysis.stored.trust import Trusted
@@ -62,6 +63,8 @@ class Check:
     """The smallest margin that these would have passed, where they cannot tell."""
     title: str = ""
     """What papers call the score; empty: `what` is no score."""
+    system: str = ""
+    """The run that was asked about."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +88,7 @@ class Gated(Shown):
         return CODES[self.verdict]
 
     def shapes(self) -> Iterable[Shape]:
-        yield Shape(sentence(self), HEADS, [cells(check) for check in self.checks])
+        yield Shape(sentence(self), HEADS, [cells(check, self) for check in self.checks])
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,10 @@ def gate(
 ) -> Gated:
     """Each run against the baseline on the same data, by what the policy asks."""
     options.check()
-    new, _ = loaded_runs(_in_mlflow(runs), None, trust)
-    old, _ = loaded_runs(_in_mlflow(baselines), None, trust)
+    if options.level <= 0.5:
+        raise HarnessError(f"level={options.level}; expected more than 0.5, such as 0.95")
+    _check_scores_once(policy, options)
+    new, old = loaded(runs, trust), loaded(baselines, trust)
     groups = _matched(new, old, options)
     _say_unused(policy, [group.dataset for group in groups])
     parts = [part for group in groups for part in _parts(group, policy, options)]
@@ -121,6 +126,19 @@ def gate(
         raise HarnessError("the policy asks for nothing; expected scores, slices or limits")
     correction = options.correction if len(parts) == 1 or options.correction == "none" else "holm"
     return Gated(tuple(checks), options.level, correction, policy.on_unknown)
+
+
+def loaded(runs: Sequence[Run], trust: Trusted = False) -> list[RunResult]:
+    """The runs, whatever names them; also those that MLflow finds."""
+    return loaded_runs(_in_mlflow(runs), None, trust)[0]
+
+
+def _check_scores_once(policy: Policy, options: ComparisonOptions) -> None:
+    """Either the policy and the margins say which scores are asked for, or the options do."""
+    parts = (policy, *policy.datasets.values())
+    if options.scores and any(part.scores or part.slices for part in parts):
+        chosen = ", ".join(options.scores)
+        raise HarnessError(f"score {chosen}: margins or a policy say which scores are asked for; expected these alone")
 
 
 def _in_mlflow(runs: Sequence[Run]) -> list[Run]:
@@ -165,7 +183,7 @@ def _parts(group: Group, policy: Policy, options: ComparisonOptions) -> Iterator
     own = policy.on(group.dataset)
     (pair,) = pairs_of(group, group.baseline)
     rules = own.scores
-    if not rules and not own.slices and not own.limits:
+    if not rules and not own.slices and (options.scores or not own.limits):
         headline = [name for part in pair[1].statistics.values() for name in part.metric.score_names if "." not in name]
         rules = dict.fromkeys(options.scores or headline, Rule())
     if rules:
@@ -177,7 +195,7 @@ def _parts(group: Group, policy: Policy, options: ComparisonOptions) -> Iterator
 
 
 def _slice(group: Group, name: str, options: ComparisonOptions) -> Pair:
-    by, _, value = (text.strip() for text in name.partition("="))
+    by, value = policies.field_and_value(name)
     prefix = f"{group.dataset}, {by} = "
     parts = {part.dataset.removeprefix(prefix): part for part in by_slices([group], replace(options, sliced_by=by))}
     if value not in parts:
@@ -221,6 +239,7 @@ def _against_baseline(row: Comparison, rule: Rule, part: _Part, options: Compari
     within = row.p_not_worse is not None and row.p_not_worse <= alpha
     verdict = BETTER if shown and gain > 0 else NOT_WORSE if within else WORSE if shown else CANNOT_TELL
     question = NO_MARGIN if rule.margin is None else f"not worse by {rule.margin:g}"
+    name = part.pair[1].name
     reason = (
         f"{row.difference:+.{row.digits}f} [{_number(row.low, row.digits)}, {_number(row.high, row.digits)}], "
         f"n = {row.n:,}"
@@ -232,15 +251,24 @@ def _against_baseline(row: Comparison, rule: Rule, part: _Part, options: Compari
             verdict = BETTER if low > rule.improve else WORSE if high < rule.improve else CANNOT_TELL
         elif verdict == NOT_WORSE:
             verdict = CANNOT_TELL
-    check = Check(part.dataset, row.score, question, verdict, reason, part.slice, row, title=row.title)
+    check = Check(part.dataset, row.score, question, verdict, reason, part.slice, row, title=row.title, system=name)
     if verdict != CANNOT_TELL:
         return check
-    if rule.margin is None:
-        return replace(check, needed=row.needed)
+    if rule.improve is not None or rule.margin is None:
+        return replace(check, needed=_needed_beyond(row, rule.improve or 0.0, options))
     passed = _margin_passed(part, row.score, options)
     enough = None if not row.standard_error else needed(row.n, row.standard_error, rule.margin, options.level, sides=1)
     reason += f"; a margin of {passed:.{row.digits}f} would pass" if passed is not None else ""
     return replace(check, reason=reason, needed=enough, margin_passed=passed)
+
+
+def _needed_beyond(row: Comparison, improve: float, options: ComparisonOptions) -> int | None:
+    """Units that would tell whether it is better by more than that, were the difference the one that is seen."""
+    assert row.difference is not None
+    beyond = (row.difference if row.higher_is_better else -row.difference) - improve
+    if not beyond or not row.standard_error:
+        return None
+    return needed(row.n, row.standard_error, beyond, options.level)
 
 
 def _gains(row: Comparison) -> tuple[float, float]:
@@ -266,7 +294,8 @@ def _against_floor(row: Comparison, floor: float, part: _Part) -> Check:
     if low is not None and high is not None:
         verdict = NOT_WORSE if low >= bound else WORSE if high < bound else CANNOT_TELL
     asked_for = f"at {'least' if row.higher_is_better else 'most'} {floor:g}"
-    return Check(part.dataset, row.score, asked_for, verdict, ends, part.slice, title=row.title)
+    name = part.pair[1].name
+    return Check(part.dataset, row.score, asked_for, verdict, ends, part.slice, title=row.title, system=name)
 
 
 def _negative(value: float | None) -> float | None:
@@ -290,7 +319,7 @@ def _limits(group: Group, limits: Mapping[str, Limit]) -> Iterator[Check]:
             verdict = NOT_WORSE if value <= allowed * (1 + 1e-12) else WORSE
             beside = "" if base is None else f", the baseline's {base:g}"
             reason = f"{value:g}{beside}"
-        yield Check(group.dataset, name, f"at most {limit}", verdict, reason)
+        yield Check(group.dataset, name, f"at most {limit}", verdict, reason, system=run.name)
 
 
 def _facts(run: RunResult) -> dict[str, float | None]:

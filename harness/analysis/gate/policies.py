@@ -44,6 +44,7 @@ UNKNOWN = ("pass", "fail")
 """What `cannot tell` may count as."""
 PARTS = ("health", "generation", "run")
 """Of what a run's own facts are named by: `health/empty`."""
+EQUALS = re.compile(r"(?<![<>=!])=(?!=)")
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ class Policy:
     def with_margins(self, margins: Sequence[tuple[str, float]]) -> Policy:
         """Margins that were typed come before those of the file."""
         rules = {score: replace(self.scores.get(score, Rule()), margin=margin) for score, margin in margins}
-        return replace(self, scores={**self.scores, **rules})
+        parts = {name: part.with_margins(margins) for name, part in self.datasets.items()}
+        return replace(self, scores={**self.scores, **rules}, datasets=parts)
 
 
 def load(path: str | Path) -> Policy:
@@ -123,7 +125,7 @@ def read(content: Any, place: str) -> Policy:
         raise HarnessError(f"{place}: on_unknown is {on_unknown!r}; expected pass or fail")
     slices = _mapping(whole.get("slices"), f"{place}: slices")
     for name in slices:
-        if "=" not in name:
+        if not all(field_and_value(name)):
             raise HarnessError(
                 f"{place}: the slice {name!r} names no value; expected FIELD=VALUE, such as domain=legal"
             )
@@ -137,6 +139,16 @@ def read(content: Any, place: str) -> Policy:
         {name: _limit(name, value, place) for name, value in limits.items()},
         on_unknown,
     )
+
+
+def field_and_value(name: str) -> tuple[str, str]:
+    """Of a slice; signs of an expression that compares are none that part the two.
+
+    >>> field_and_value("domain=legal"), field_and_value("len(source) >= 200=yes")
+    (('domain', 'legal'), ('len(source) >= 200', 'yes'))
+    """
+    by, *value = EQUALS.split(name, maxsplit=1)
+    return by.strip(), "".join(value).strip()
 
 
 def _of_slice(content: Any, place: str, scores: Rules) -> Rules:

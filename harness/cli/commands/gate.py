@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cli.arguments import (
     RUN,
@@ -18,6 +18,9 @@ from harness.cli.arguments import (
 )
 from harness.cli.output import print_json, show_warnings, write_text
 from harness.inputs.choices import CORRECTION, CORRECTIONS
+
+if TYPE_CHECKING:
+    from harness.types import RunResult
 
 
 def add(commands: Any) -> None:
@@ -62,8 +65,8 @@ def call(options: Any) -> None:
     policy = policies.load(options.policy) if options.policy else policies.Policy()
     policy = policy.with_margins(margins(options.margin))
     policy = replace(policy, on_unknown=options.on_unknown or policy.on_unknown)
-    trust = trust_of(options)
-    gated = gating.gate(options.runs, options.baseline, policy, comparison_options(options), progress(options), trust)
+    new, old = (_grouped(gating.loaded(runs, trust_of(options)), options) for runs in (options.runs, options.baseline))
+    gated = gating.gate(new, old, policy, comparison_options(options), progress(options))
     if options.junit:
         write_text(options.junit, '<?xml version="1.0" encoding="utf-8"?>\n' + junit.written(gated, "harness gate"))
     if options.markdown:
@@ -80,3 +83,10 @@ def call(options: Any) -> None:
     else:
         gate_answers.print_gate(gated)
     sys.exit(gated.code)
+
+
+def _grouped(runs: list[RunResult], options: Any) -> list[RunResult]:
+    """Seeds of one system as one; a run alone is itself."""
+    from harness.analysis.comparing.groups import by_parameter
+
+    return by_parameter(runs, options.group_by) if len(runs) > 1 else runs

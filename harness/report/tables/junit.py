@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from harness.inputs.visible import in_line
-from harness.report.terminal.gate_answers import cells
+from harness.report.terminal.gate_answers import cells, place
 
 
 def written(gated: Any, suite: str) -> str:
@@ -24,10 +24,10 @@ def written(gated: Any, suite: str) -> str:
     root = Xml.Element("testsuites", {name: count for name, count in shown.items() if name != "skipped"})
     parent = Xml.SubElement(root, "testsuite", {"name": in_line(suite), **shown})
     for check in gated.checks:
-        where = f"{check.dataset}.{check.slice}" if check.slice else check.dataset
+        where = place(check, gated) + (f".{check.slice}" if check.slice else "")
         name = f"{check.what}: {check.asked}"
         case = Xml.SubElement(parent, "testcase", {"classname": in_line(where), "name": in_line(name), "time": "0"})
-        _, _, _, verdict, reason = cells(check)
+        _, _, _, verdict, reason = cells(check, gated)
         message = {"message": in_line(f"{verdict}: {reason}")}
         if check.verdict in failing:
             Xml.SubElement(case, "failure", {**message, "type": check.verdict}).text = message["message"]
