@@ -81,6 +81,9 @@ def _main(arguments: list[str]) -> None:
 
             return run(arguments[1:])
     parser = _parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        sys.exit(2)
     options, more = parser.parse_known_args(_joined(arguments))
     words = getattr(options, "overrides", getattr(options, "where", None))
     if words is not None and not any(word.startswith("-") for word in more):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import types
 import typing
@@ -67,7 +68,8 @@ def typed(made: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         if option in hints and not _fits(value, hints[option]):
             if type(value) is not int or not _fits(str(value), hints[option]):
                 shown = masked({option: value})[option]
-                raise HarnessError(f"{where}.{option} is {shown!r}; expected {_readable(hints[option])}")
+                asked = _readable(hints[option]) + _as_list(f"{where}.{option}", shown, hints[option])
+                raise HarnessError(f"{where}.{option} is {shown!r}; expected {asked}")
             fitting[option] = str(value)
     return fitting
 
@@ -93,6 +95,13 @@ def _fits(value: Any, hint: Any) -> bool:
     return True
 
 
+def _as_list(option: str, value: Any, hint: Any) -> str:
+    """How the words of a text are typed where a list was expected; nothing where they would need quotes."""
+    words = value.split() if isinstance(value, str) else []
+    plain = all(re.fullmatch(r"[\w./@:-]+", word, re.ASCII) for word in words)
+    return f", as '{option}=[{','.join(words)}]'" if words and plain and _fits(words, hint) else ""
+
+
 PLURALS = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
@@ -104,7 +113,9 @@ def _readable(hint: Any) -> str:
         return "a mapping"
     if isinstance(origin, type) and issubclass(origin, Sequence):
         inner = typing.get_args(hint)[0]
-        return f"a list of {PLURALS.get(inner) or _readable(inner)}"
+        kinds = [kind for kind in typing.get_args(inner) or [inner] if kind is not int or inner is int]
+        plurals = [PLURALS[kind] for kind in kinds if kind in PLURALS]
+        return f"a list of {' or '.join(plurals) if len(plurals) == len(kinds) else _readable(inner)}"
     return {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}.get(
         hint, str(hint)
     )

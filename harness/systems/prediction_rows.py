@@ -88,7 +88,8 @@ class Fields:
         """(id, repeat) of a row, the `number`th of the file."""
         for field in (field for field in NAMES if field in self._needed):
             if self.names[field] not in row:
-                raise files.missing_field(place, self.names[field], row)
+                hint = f" (system.columns.{field}=NAME says which has it)"
+                raise files.missing_field(place, self.names[field], row, hint)
         name, repeat = self.names["id"], self.names["repeat"]
         id_ = str(number) if self.numbered and name not in row else files.identifier(row[name], place, name)
         try:

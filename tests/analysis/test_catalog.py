@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -53,3 +54,12 @@ def test_few_folders_are_read_for_a_hint(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(catalog, "record", lambda folder: read.append(folder) or record(folder))
     assert newest_comparable(own) == tmp_path / "old-59"
     assert len(read) <= catalog.RECENT + 2
+
+
+def test_a_run_without_any_score_is_no_hint(tmp_path: Path) -> None:
+    own = made(tmp_path / "own", {"bleu": "a"}).path
+    failed = made(tmp_path / "failed", {"bleu": "a"}).path
+    stored = json.loads((failed / "scores.json").read_text())
+    stored["scores"]["bleu"] |= {"estimate": None, "low": None, "high": None}
+    (failed / "scores.json").write_text(json.dumps(stored))
+    assert newest_comparable(own) is None

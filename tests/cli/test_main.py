@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
 from harness.run.config import conf_dir
-from tests.conftest import ROWS, write_jsonl
+from tests.conftest import ROWS, Called, write_jsonl
 from tests.made_up import write_run
 
 HEAVY = ("torch", "transformers", "datasets", "mlflow")
@@ -99,6 +100,28 @@ def test_what_is_no_override_is_wrong_usage_too(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert done.stderr.startswith(f"harness: {word} is not an override (")
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "typed"),
+    [
+        ("dataset.path=Übersetzung final.csv", "'dataset.path=\"Übersetzung final.csv\"'"),
+        ("system.field=[größe,hyp]", '\'system.field=["größe","hyp"]\''),
+        ("dataset.path=ä.csv,ö.csv", '\'dataset.path="ä.csv","ö.csv"\''),
+        ('system.prompt=Say "hi", please: {{ source }}', '\'system.prompt="Say \\"hi\\", please: {{ source }}"\''),
+        ("system=lead limit=5", None),
+    ],
+)
+def test_what_needs_quotes_is_shown_with_them(cli: Callable[..., Called], word: str, typed: str | None) -> None:
+    called = cli("run", word)
+    assert called.code == 2
+    assert called.err.strip().endswith(f"in quotes{f', as {typed}' if typed else ''}")
+
+
+def test_without_a_command_all_are_shown(cli: Callable[..., Called]) -> None:
+    called = cli()
+    assert (called.code, called.out) == (2, "")
+    assert "report    one HTML file" in called.err
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:

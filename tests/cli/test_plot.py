@@ -32,7 +32,7 @@ def test_all_figures_go_into_a_folder_each_with_its_caption(plot: Callable[..., 
     written = {path.name for path in Path("figures").iterdir()}
     kinds = ("forest-dev", "effects-dev", "matrix-dev", "differences-dev", "buckets-dev-source_length")
     assert {f"{kind}.json" for kind in kinds} <= written
-    assert "figures/forest-dev.json\n  Scores on dev. Scores with 95% bootstrap intervals" in made.out
+    assert "figures/forest-dev.json\n  Scores on dev. Scores with 95% intervals" in made.out
 
 
 def test_one_figure_goes_into_a_file_by_its_suffix(plot: Callable[..., Called]) -> None:

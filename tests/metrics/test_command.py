@@ -241,7 +241,7 @@ def test_standard_error_is_shown_from_its_end(judge: Judge) -> None:
         ({"command": ["no-such-program", "x"]}, "command: 'no-such-program' cannot be started (there is none that can be run); expected a program on the PATH, or its path"),
         ({"command": [os.devnull]}, "cannot be started"),
         ({"command": []}, "command has an empty command; expected [PROGRAM, ARGUMENT, …]"),
-        ({"command": "python judge.py"}, "metrics.command.command is 'python judge.py'; expected a list of a text or a whole number"),
+        ({"command": "python judge.py"}, "metrics.command.command is 'python judge.py'; expected a list of texts or numbers, as 'metrics.command.command=[python,judge.py]'"),
         ({}, "metrics.command.command is not set; expected metrics.command.command=…"),
         ({"command": ["sh"], "timeout": 0}, "command has timeout=0; expected seconds, more than 0, or null for no limit"),
         ({"command": ["sh"], "timeout": float("inf")}, "command has timeout=inf; expected seconds"),

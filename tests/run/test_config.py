@@ -144,6 +144,14 @@ MISSPELT: list[tuple[list[str], str]] = [
     ),
     (["metrics=[bleu,rogue]"], "metrics=rogue is not a choice (did you mean 'rouge'?)"),
     (["system=leed"], "system=leed is not a choice (did you mean 'lead'?)"),
+    (
+        ["dataset.path=dev.csv"],
+        "dataset.path is not an option of what is chosen; expected with it one of dataset=beir, dataset=file, dataset=",
+    ),
+    (
+        ["metrics=bleu", "metrics.rouge.stemmer=true"],
+        "is not an option of what is chosen; expected with it one of metrics=lexical, metrics=rouge, metrics=standard",
+    ),
     (["+metrics.bleu.tokenise=zh"], "metrics.bleu.tokenise is not an option (did you mean 'tokenize'?)"),
     (["+limt=2"], "limt is not in the config (did you mean 'limit'?)"),
     (["metrics.bleu.max_order=abc"], "metrics.bleu.max_order is 'abc'; expected a whole number"),

@@ -230,7 +230,7 @@ def test_columns_of_other_names(tmp_path: Path, caplog: pytest.LogCaptureFixture
     [
         ([{"id": "1", "output": "x"}], {"answer": "output"}, "system.columns.answer is not a field; expected one of id"),
         ([{"id": "1", "output": "x"}], {"output": ["output"]}, "system.columns.output is ['output']; expected the name"),
-        ([{"id": "1", "answer": "x"}], {}, "p.jsonl line 1 has no 'output'; found: id, answer"),
+        ([{"id": "1", "answer": "x"}], {}, "p.jsonl line 1 has no 'output'; found: id, answer (system.columns.output=NAME says which has it)"),
         ([{"id": "1", "output": "x"}], {"contexts": "found"}, "p.jsonl line 1 has no 'found'; found: id, output"),
         ([{"id": "1", "output": "x", "contexts": "a"}], {}, "p.jsonl line 1: 'contexts' is str 'a'; expected a list"),
         (

@@ -135,8 +135,8 @@ def _bucket_figure(view: View, runs: Sequence[RunResult], buckets: _Buckets, ste
     names = [view.labels[run.name] for run in runs]
     chart = drawn.draw(panels, names, drawn.Buckets(across, short(splits[0].labels, 18), counts), view.width)
     caption = [
-        f"Each score of the examples of a bucket taken as a corpus of its own, with {100 * study.level:g}% bootstrap "
-        "intervals (unadjusted: many buckets, some differ by chance)."
+        f"Each score of the examples of a bucket taken as a corpus of its own, with {100 * study.level:g}% intervals "
+        "(unadjusted: many buckets, some differ by chance)."
     ]
     if own:
         caption.append("Every system's buckets are by the length of its own outputs, so they hold different examples.")

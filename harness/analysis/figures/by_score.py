@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from harness.analysis.figures.view import View
 from harness.report.charts import forest, matrix
 from harness.report.charts.theme import number, short
+from harness.report.numbers import intervals_by
 from harness.types import Figure
 
 MOST_IN_MATRIX = 60
@@ -30,8 +31,7 @@ def forest_figures(view: View) -> Iterator[Figure]:
             rows.append(forest.Row(view.labels[run.name], *values, standing, note))
         line = base.scores[score].estimate if base is not None and score in base.scores else None
         panels.append(forest.Panel(view.title(score), rows, view.digits(score), view.higher(score), line))
-    methods = {score.method for run in order for score in run.scores.values()}
-    caption = [f"Scores with {view.intervals(methods)}, each score on a scale of its own."]
+    caption = [f"Scores with {view.intervals()}, each score on a scale of its own."]
     if tested:
         caption.append(
             f"Diamonds: the best system of a score and those not distinguishable from it ({view.study.tested_by}, "
@@ -66,7 +66,7 @@ def effect_figures(view: View) -> Iterator[Figure]:
             shown.append(forest.Row(view.labels[name], row.difference, row.low, row.high, row.verdict, more))
         panels.append(forest.Panel(view.title(score), shown, view.digits(score), view.higher(score), 0.0, signed=True))
     base = view.labels[rows[0].baseline]
-    kind = "intervals for new seeds" if study.of_seeds else "bootstrap intervals"
+    kind = "intervals for new seeds" if study.of_seeds else intervals_by(row.method for row in rows if row.method)
     caption = (
         f"Differences from {base} with {100 * study.level:g}% {kind} on the same examples; verdicts by "
         f"the {study.tested_by}, p adjusted by {study.correction}, which a difference can fail though its own "

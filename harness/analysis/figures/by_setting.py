@@ -48,7 +48,7 @@ def curve_figures(view: View) -> Iterator[Figure]:
     bands = f"{view.level()} bands that hold at all steps at once"
     single = [view.title(score) for score in view.scores if score not in banded]
     bands += f" (of {', '.join(single)}: intervals of single checkpoints)" if single and banded else ""
-    bands = bands if banded else f"bands are {view.level()} bootstrap intervals of each checkpoint"
+    bands = bands if banded else f"bands are {view.intervals()} of each checkpoint"
     ringed = " Ringed: the best step, and in a dashed ring the earliest that cannot be told from it." if banded else ""
     several = len(known) > 1
     said = "".join(
@@ -129,7 +129,7 @@ def _by_one(view: View, parameter: Parameter, name: str) -> tuple[Any, str]:
                     points.append(curve.Point(name, float(value), scored.estimate, *bounds, label))
             if points:
                 panels.append(curve.Panel(view.title(score), points, view.digits(score), view.higher(score)))
-        return curve.draw(panels, name, view.width), f"Scores by {name} with {view.level()} bootstrap intervals."
+        return curve.draw(panels, name, view.width), f"Scores by {name} with {view.intervals()}."
     panels_ = []
     labels = short([str(value) for value in parameter.values])
     for score in view.scores:
@@ -139,7 +139,7 @@ def _by_one(view: View, parameter: Parameter, name: str) -> tuple[Any, str]:
             for label, scored in zip(labels, of_runs, strict=True)
         ]
         panels_.append(forest.Panel(view.title(score), rows, view.digits(score), view.higher(score)))
-    return forest.draw(panels_, None, view.width), f"Scores by {name} with {view.level()} bootstrap intervals."
+    return forest.draw(panels_, None, view.width), f"Scores by {name} with {view.intervals()}."
 
 
 def _by_two(view: View, varied: Sequence[Parameter], names: Sequence[str]) -> tuple[Any, str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from harness.inputs.choices import OVER_SEEDS
 from harness.report.charts.theme import WIDTH, plain, short
-from harness.report.numbers import digits_of
+from harness.report.numbers import digits_of, intervals_by
 from harness.report.score_titles import score_titles
 from harness.types import Comparison, Curve, Figure, Group, HarnessError, RunResult, Study, nearest
 
@@ -61,9 +60,10 @@ class View:
         levels = (score.level for run in self.group.runs for score in run.scores.values())
         return f"{100 * next(levels, self.study.level):g}%"
 
-    def intervals(self, of: Iterable[str]) -> str:
-        """`95% bootstrap intervals`, or what else they are by these methods."""
-        return f"{self.level()} {'intervals for new seeds' if OVER_SEEDS in of else 'bootstrap intervals'}"
+    def intervals(self) -> str:
+        """`95% bootstrap intervals`, or what else those of the shown scores are."""
+        known = [run.scores[name] for run in self.group.runs for name in self.scores if name in run.scores]
+        return f"{self.level()} {intervals_by(score.method for score in known if score.low is not None)}"
 
     def ordered(self, score: str) -> list[RunResult]:
         """The runs by a score, the best first, those without one last."""

@@ -18,8 +18,8 @@ from harness.analysis.pages import page_rows
 from harness.analysis.stored.loading import Run
 from harness.analysis.sweeps.sweep_study import Asked, Part, parts_of
 from harness.inputs import arrow
-from harness.inputs.choices import OVER_SEEDS
 from harness.report.curve_words import training_run
+from harness.report.numbers import intervals_by
 from harness.report.page import alignments as aligned
 from harness.report.page import examples
 from harness.report.page.build import build
@@ -222,8 +222,8 @@ def _about(study: Study) -> str:
 
 def _note(study: Study) -> str:
     levels = sorted({score.level for run in study.runs for score in run.scores.values()})
-    of_seeds = any(score.method == OVER_SEEDS for run in study.runs for score in run.scores.values())
-    kind = "intervals for new seeds and examples" if of_seeds else "bootstrap intervals"
+    shown = [score for run in study.runs for name, score in run.scores.items() if "." not in name]
+    kind = intervals_by(score.method for score in shown if score.low is not None)
     note = f"In brackets {' and '.join(f'{100 * level:g}%' for level in levels)} {kind}."
     if study.comparisons:
         note += (

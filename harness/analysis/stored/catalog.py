@@ -122,6 +122,7 @@ def newest_comparable(folder: Path) -> Path | None:
         with suppress(HarnessError, OSError, KeyError, TypeError):  # unfinished, or damaged: not for a hint to say
             run = record(Path(path))
             near = abs((own.ended - run.ended).total_seconds()) <= DAY
-            if run.path != folder and near and not run.manifest["system"].get("series"):
+            scored = any(value["estimate"] is not None for value in run.values.values())
+            if run.path != folder and near and scored and not run.manifest["system"].get("series"):
                 candidates += [run] if profile.fits(_Profile.of(run)) else []
     return max(candidates, key=lambda run: run.ended).path if candidates else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from harness.cli.choices_of_groups import Configs
 from harness.cli.hydra.calling import command, typed
 from harness.cli.hydra.multirun import Sweep
 from harness.cli.output import complain
@@ -105,7 +107,10 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     text = re.split(r"\n\s*(?:Config s|S)earch path", str(error).strip())[0].strip()
     if isinstance(error, OverrideParseException):
         problem = [line for line in text.splitlines() if line.strip(" ^") and "See https" not in line][-1]
-        return f"{error.override} is not an override ({problem}); expected name=value, special characters quoted"
+        problem = "it has characters that need quotes" if "Exception" in problem else problem
+        hint = _with_quotes(error.override)
+        expected = f"name=value, what is special in quotes{f', as {hint}' if hint else ''}"
+        return f"{error.override} is not an override ({problem}); expected {expected}"
     wrong = re.search(r"Could not override '([^'@]+)", text)
     if wrong and (message := _no_choice(arguments)):
         return message
@@ -116,6 +121,8 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         beside = sorted({n.removeprefix(f"{parent}.") for n in valid if n.rpartition(".")[0] == parent})
         hint = nearest(name, valid)
         listed = f"; {parent or 'the top level'} has: {', '.join(beside)}" if beside else ""
+        if having := _elsewhere(name, arguments):
+            return f"{name} is not an option of what is chosen; expected with it one of {', '.join(having)}"
         return f"{name} is not in the config{hint}{listed}"
     choice = re.search(r"(?:Could not find|Could not load) '([^']+)/([^'/]+)'", text)
     if choice:
@@ -127,6 +134,29 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     noise = ("full_key", "object_type", "reference_type", "See https")
     lines = [line for line in (text + cause).splitlines() if line.strip() and not line.strip().startswith(noise)]
     return "\n".join(lines)
+
+
+def _with_quotes(override: str) -> str | None:
+    """The override as a shell takes it, its value in quotes, or each part of a list; None where that is no help."""
+    name, equals, value = override.partition("=")
+    listed = value.startswith("[") and value.endswith("]")
+    if not equals or value.startswith("{") or re.search(r"\s[\w.@+~]+=", value):  # two overrides in one word
+        return None
+    parts = (value[1:-1] if listed else value).split(",") if ", " not in value else [value]
+    quoted = ",".join('"{}"'.format(part.replace("\\", "\\\\").replace('"', '\\"')) for part in parts)
+    word = f"{name}=[{quoted}]" if listed else f"{name}={quoted}"
+    try:
+        OverridesParser.create().parse_override(word)
+    except HydraException:
+        return None
+    return shlex.quote(word)
+
+
+def _elsewhere(name: str, arguments: list[str]) -> list[str]:
+    """Which choices of its group have an option of this name, where the chosen one has none."""
+    configs, group = Configs.of(arguments), name.partition(".")[0]
+    choices = configs.choices(group) if group in configs.groups() else []
+    return [f"{group}={choice}" for choice in choices if name in configs.keys(group, [choice])]
 
 
 def _valid_names(wrong: str, arguments: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import systems
+from harness.report.charts.scales import systems, titled
 from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number, width_of
 
 
@@ -121,6 +121,4 @@ def _panel(panel: Panel, frame: _Frame) -> Any:
     points = base.mark_point(filled=True, opacity=1, size=38 if room / len(names) > 9 else 22).encode(
         y="estimate:Q", shape=shape
     )
-    return alt.layer(bounds, points).properties(
-        width=round(frame.width), height=150, title=alt.Title(title, fontSize=12, fontWeight="normal")
-    )
+    return titled([bounds, points], alt.Title(title, fontSize=12, fontWeight="normal"), frame.width, 150)

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import systems
+from harness.report.charts.scales import systems, titled
 from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number
 
 NUMBERS = (
@@ -126,6 +126,4 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     if panel.line is not None:
         zero = alt.Chart(alt.InlineData(values=[{"low": panel.line}])).mark_rule(style="zero").encode(y="low:Q")
         layers.insert(0, zero)
-    return alt.layer(*layers).properties(
-        width=round(width), height=150, title=alt.Title(title, fontSize=12, fontWeight="normal")
-    )
+    return titled(layers, alt.Title(title, fontSize=12, fontWeight="normal"), width, 150)

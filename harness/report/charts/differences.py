@@ -13,7 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import SIGNED
+from harness.report.charts.scales import SIGNED, titled
 from harness.report.charts.theme import BETTER, EXTENT, NEUTRAL, WIDTH, WORSE, columns, number
 
 LEAST = 140
@@ -139,7 +139,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
     shares = f"won {panel.won:.0%}, tied {panel.tied:.0%}, lost {panel.lost:.0%}"
     title = alt.Title(panel.system, subtitle=shares, fontSize=11, subtitleFontSize=10, offset=4)
     layers = [bars, zero, *(written if cut else ()), mean]
-    return alt.layer(*layers).properties(width=round(width), height=HEIGHT, title=title)
+    return titled(layers, title, width, HEIGHT)
 
 
 def _tick(reach: float, room: float = 0.8) -> float:

@@ -12,6 +12,8 @@ from harness.report.charts.theme import SHAPES, WIDTH, width_of
 
 SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+~r')"
 """Labels of an axis of differences: +20, 0, −0.05."""
+ROOM = 8
+"""Pixels that a number at the top of an upright axis reaches above it, at most."""
 
 
 def systems(names: Sequence[str], width: float = WIDTH, field: str = "system") -> tuple[Any, Any]:
@@ -35,3 +37,11 @@ def fixed(looks: Mapping[str, tuple[str, str]], width: float = WIDTH, field: str
 def _legend(names: Sequence[str], width: float) -> Any:
     """As many columns as fit."""
     return alt.Legend(columns=max(1, min(len(names), int(width // (width_of(names) + 34)))), symbolOpacity=1)
+
+
+def titled(layers: Sequence[Any], title: Any, width: float, height: float) -> Any:
+    """The layers as a panel with a title. Its title stands above room for half a number, whether the topmost one of the
+    upright axis needs it or not, so that panels side by side align."""
+    room = alt.Chart(alt.InlineData(values=[{}])).mark_rule(opacity=0)
+    above = room.encode(x=alt.value(0), y=alt.value(-ROOM), y2=alt.value(0))
+    return alt.layer(*layers, above).properties(width=round(width), height=height, title=title)

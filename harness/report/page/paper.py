@@ -25,13 +25,13 @@ def sentences(study: Study, group: Group) -> str:
     pairs = any(row.dataset == group.dataset for row in study.comparisons)
     curves = [curve for curve in study.curves if curve.dataset == group.dataset]
     if curves:
-        said = [_curve(curves[0], titles), _signature(group, curves[0].score, titles)]
+        said = [_curve(curves[0], titles), _signatures(group, [curves[0].score], titles)]
     elif not pairs:
         score = next((name for name in group.runs[0].scores if "." not in name), None)
         if score is None:
             return ""
         said = [f"{_reached(study, group.runs[0], score, titles)} on {group.dataset}."]
-        said.append(_signature(group, score, titles))
+        said.append(_signatures(group, [score], titles))
     else:
         said = list(_against(study, group, titles) if group.baseline and study.against else _best(study, group, titles))
     return " ".join(part for part in said if part)
@@ -53,7 +53,7 @@ def _against(study: Study, group: Group, titles: Titles) -> Iterator[str]:
         more = f" ({len(order) - SHOWN} more in the table)" if len(order) > SHOWN else ""
         yield f"Differences from it: {_listed(group, order[:SHOWN], names, study)}{more}."
     yield _tests(study, len(study.against))
-    yield _signature(group, first.score, titles)
+    yield _signatures(group, [row.score for row in rows] if len(group.runs) == 2 else [first.score], titles)
 
 
 def _best(study: Study, group: Group, titles: Titles) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _best(study: Study, group: Group, titles: Titles) -> Iterator[str]:
     else:
         yield from _of_many(study, group, best, [row for row in rows if row.score == first.score])
     yield _tests(study, len(study.comparisons))
-    yield _signature(group, first.score, titles)
+    yield _signatures(group, [row.score for row in rows] if len(group.runs) == 2 else [first.score], titles)
 
 
 def _listed(group: Group, rows: Sequence[Comparison], names: Mapping[str, str], study: Study) -> str:
@@ -155,6 +155,11 @@ def _tests(study: Study, count: int) -> str:
     return f"P-values: {test}{by}."
 
 
-def _signature(group: Group, score: str, titles: Titles) -> str:
-    signature = next((run.scores[score].signature for run in group.runs if score in run.scores), "")
-    return f"{titles[score]} signature: {signature}." if signature else ""
+def _signatures(group: Group, scores: Sequence[str], titles: Titles) -> str:
+    """Of the scores that were told; those of one metric share theirs."""
+    sharing: dict[str, list[str]] = {}
+    for score in scores:
+        signature = next((run.scores[score].signature for run in group.runs if score in run.scores), "")
+        sharing.setdefault(signature, []).append(titles[score])
+    sharing.pop("", None)
+    return " ".join(f"{listed(names)} signature: {signature}." for signature, names in sharing.items())

@@ -317,6 +317,7 @@ def test_the_winner_is_on_top_and_the_sentence_has_the_numbers(runs: list[Any]) 
     assert alone.differences is None and alone.paper.startswith("good reaches BLEU ")
     (pair,) = tables(study(runs[:2], resamples=100))
     assert "Differences from fair: BLEU +" in pair.paper
+    assert "BLEU signature: " in pair.paper and "ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum signature: " in pair.paper
 
 
 def test_two_retrievers_of_whom_some_scores_have_fewer_examples() -> None:
