@@ -151,8 +151,8 @@ def _of_runs(runs: Sequence[RunRecord]) -> Ledger:
     varied = parameters(runs)
     if not varied:
         raise HarnessError(
-            f"the {len(runs)} runs differ in no option but names and paths; expected the cells of a sweep, or runs whose "
-            "systems have different options"
+            f"the systems of the runs differ in no option but names and paths; expected the cells of a sweep, or runs "
+            "whose systems have different options"
         )
     cells = []
     for i, run in enumerate(runs):
