@@ -89,7 +89,8 @@ def _main(arguments: list[str]) -> None:
     if words is not None and not any(word.startswith("-") for word in more):
         words += more  # argparse takes them on one side of a flag only; people type them on both
     elif more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        command = next(word for word in arguments if not word.startswith("-"))
+        parser.error(f"unrecognized arguments: {' '.join(more)} (harness {command} --help shows those it has)")
     if isinstance(getattr(options, "runs", None), list):
         options.runs = _expanded(options.runs)
     from harness.types import HarnessError

@@ -33,6 +33,9 @@ WINDOWS = "windows"
 """The column of metrics that split long texts."""
 UNUSUAL = {"empty": 0.01, "cut": 0.05, "loop": 0.01, "copied": 0.1}
 """Shares above which a warning is worth it."""
+AS_LISTS = 0.5
+"""Share of the references above which lists that are written as text are no part of the task."""
+QUOTES = [ord('"'), ord("'")]
 RATIO = (0.5, 2.0)
 """Length ratios outside of which a warning is worth it."""
 SENTENCES = {
@@ -55,6 +58,8 @@ class Health:
         """How many outputs there were, and whether all of them are the first one."""
         self._in_windows, self._of_windows = 0, 0
         """Examples with a text that was split for a metric, and those that such a metric scored."""
+        self._as_lists, self._references = 0, 0
+        """References that are a list written as text, beside an output that is none, and all references."""
 
     def add(self, rows: Examples, outputs: Outputs) -> None:
         """The next rows with their outputs after postprocessing, of which some may have failed."""
@@ -69,6 +74,8 @@ class Health:
         self._count("copied", flags & health_kernels.COPIED, with_source)
         self._count("cut", np.array([end == "length" for end in ends]), len(ends))
         number = rows.references.lengths
+        self._as_lists += int((_like_lists(rows.references.flat) & ~np.repeat(_like_lists(outputs.texts), number)).sum())
+        self._references += int(number.sum())
         has = number > 0
         self._written += int(_characters(outputs.texts)[has].sum())
         of_references = np.concatenate([[0], np.cumsum(_characters(rows.references.flat))])
@@ -106,7 +113,13 @@ class Health:
         ratio = self._written / self._expected if self._expected else None
         windows = {WINDOWS: self._in_windows / self._of_windows} if self._of_windows else {}
         same = self._rows if self._same and self._first else 0
-        return {**shares, **windows, "length_ratio": ratio, "warnings": _warnings(shares, ratio, same)}
+        said = _warnings(shares, ratio, same)
+        if self._as_lists > AS_LISTS * self._references:
+            said.append(
+                f"{self._as_lists:,} of {self._references:,} references are lists written as text, each taken as one "
+                "reference: a CSV has no lists; give each reference a column, or write .jsonl or .parquet"
+            )
+        return {**shares, **windows, "length_ratio": ratio, "warnings": said}
 
 
 def looping(text: str) -> bool:
@@ -121,6 +134,20 @@ def _flags(outputs: Texts, sources: Texts) -> NDArray[np.uint8]:
     flags = np.empty(len(outputs), np.uint8)
     health_kernels.examine(data, starts, *sources.utf8, room, flags)
     return flags
+
+
+def _like_lists(texts: Texts) -> NDArray[np.bool_]:
+    """(n,) which texts are a list of texts as JSON or Python writes it.
+
+    >>> _like_lists(Texts.of(['["a", "b"]', "['a']", "[1] a", "[]", ""])).tolist()
+    [True, True, False, False, False]
+    """
+    data, starts = texts.utf8
+    found = np.diff(starts) >= len("['']")
+    begin, end = starts[:-1][found], starts[1:][found]
+    opened = (data[begin] == ord("[")) & np.isin(data[begin + 1], QUOTES)
+    found[found] = opened & (data[end - 1] == ord("]")) & (data[end - 2] == data[begin + 1])
+    return found
 
 
 def _characters(texts: Texts) -> NDArray[np.int64]:

@@ -32,6 +32,16 @@ def imported_by(code: str, cwd: Path) -> set[str]:
     return {line.split(".")[0] for line in done.stdout.splitlines()}
 
 
+def test_wrong_usage_names_what_lacks_and_where_to_look(tmp_path: Path) -> None:
+    for command, lacking in (("reproduce", "RUN|BUNDLE"), ("score", "RUN")):
+        done = harness(command, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.endswith(f"harness {command}: error: the following arguments are required: {lacking}\n")
+    done = harness("compare", "one", "two", "--nope", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith("unrecognized arguments: --nope (harness compare --help shows those it has)\n")
+
+
 def test_help_shows_what_a_person_would_type(tmp_path: Path) -> None:
     shown = harness("--help", cwd=tmp_path)
     assert shown.returncode == 0

@@ -165,3 +165,21 @@ def test_outputs_that_are_all_the_same(texts: list[str], warned: bool) -> None:
     for i, text in enumerate(texts):  # a block each
         health.add(Examples.of([Example(str(i), "s", ())]), Outputs.of([Output(text)]))
     assert any("outputs are the same text" in said for said in health.document()["warnings"]) == warned
+
+
+def test_lists_of_references_that_a_csv_holds_as_text_are_named() -> None:
+    as_json = [Example(str(i), "s", (f'["it rains {i}", "rain {i}"]',)) for i in range(3)]
+    as_python = [Example(str(i), "s", (f"['it rains {i}', \"it's {i}\"]".replace('"]', "']"),)) for i in range(3)]
+    for rows in (as_json, as_python):
+        warnings = health(rows, [Output(f"it rains {i}") for i in range(3)], [None] * 3)["warnings"]
+        assert any(warning.startswith("3 of 3 references are lists written as text") for warning in warnings)
+
+
+def test_a_task_whose_outputs_are_lists_has_references_that_are_lists() -> None:
+    rows = [Example(str(i), "s", (f'["a{i}", "b"]',)) for i in range(3)]
+    assert health(rows, [Output('["a1", "b"]'), Output('["c"]'), Output("[]")], [None] * 3)["warnings"] == []
+
+
+def test_one_reference_that_is_a_list_is_no_fault_of_the_file() -> None:
+    rows = [Example("1", "s", ('["a"]',)), Example("2", "s", ("it rains",)), Example("3", "s", ("dogs", "bark"))]
+    assert health(rows, [Output("it is"), Output("it rains"), Output("dogs")], [None] * 3)["warnings"] == []

@@ -22,7 +22,11 @@ def add(commands: Any) -> None:
     )
     reproduce.add_argument("run", metavar="RUN|BUNDLE", help="a run folder, a run's name or MLflow run id, or a .zip")
     reproduce.add_argument(
-        "overrides", nargs="*", metavar="OVERRIDE", help="with --from system: where things are here, dataset.path=…"
+        "overrides",
+        nargs="*",
+        default=[],
+        metavar="OVERRIDE",
+        help="with --from system: where things are here, dataset.path=…",
     )
     reproduce.add_argument(
         "--from",

@@ -18,6 +18,7 @@ def add(commands: Any) -> None:
     score.add_argument(
         "overrides",
         nargs="*",
+        default=[],
         metavar="OVERRIDE",
         help="metrics=[chrf,ter] metrics.bleu.tokenize=zh postprocess=chat",
     )
