@@ -106,8 +106,12 @@ def test_weights() -> None:
     for weights, expected in ((None, [1, 1]), ("rank", [2, 1]), ("score", [3, 1]), ("importance", [1, 4])):
         rows = rows_of(view(TokenF1(), of="output", against="contexts", weights=weights), some)
         assert rows.values[0, 0] == pytest.approx(np.average(pairs, weights=expected))
-    reads = view(TokenF1(), of="output", against="contexts", weights="importance").reads
-    assert reads == ("outputs", "contexts", "importance")
+    viewed = view(TokenF1(), of="output", against="contexts", weights="importance")
+    as_csv_has_them = Batch(
+        ["the office runs"], [], fields={"importance": ["[1, 4]"]}, passages={"contexts": some.contexts}
+    )
+    assert rows_of(viewed, as_csv_has_them).values.tolist() == rows.values.tolist()
+    assert viewed.reads == ("outputs", "contexts", "importance")
 
 
 def test_best_is_by_the_chosen_score() -> None:
