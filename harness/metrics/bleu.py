@@ -88,11 +88,11 @@ class Bleu(Metric):
 
     def _rows(self, chunk: Chunk) -> Array:
         tokens = self._tokenizer(lowered(chunk.all) if self.lowercase else chunk.all)
-        n, lengths = len(chunk), tokens.lengths
-        matches, merged = columns.overlap(tokens, np.arange(n), chunk.first, self.order)
-        size, pair, theirs = lengths[:n], chunk.pairs[0], lengths[n:]
-        nearest = np.abs(theirs - size[pair]) << 32 | theirs  # the smaller of two equally near
-        closest = np.minimum.reduceat(nearest, chunk.first[:-1] - n) & 0xFFFFFFFF
+        matches, merged = columns.overlap(tokens, chunk.output, chunk.first, self.order)
+        size = tokens.lengths[chunk.output]
+        ours, theirs = (tokens.lengths[places] for places in chunk.pairs)
+        nearest = np.abs(theirs - ours) << 32 | theirs  # the smaller of two equally near
+        closest = np.minimum.reduceat(nearest, chunk.each[:-1]) & 0xFFFFFFFF
         return np.column_stack([size, closest, matches, columns.totals(size, self.order), merged])
 
     def score(self, sums: Array) -> Array:

@@ -80,7 +80,7 @@ class Chrf(Metric):
         rows: Array = np.concatenate(parts, axis=1).reshape(len(ours), -1)
         if len(rows) == len(chunk):
             return rows
-        return rows[columns.best(self.score(rows), chunk.first - len(chunk))[:, 0]]
+        return rows[columns.best(self.score(rows), chunk.each)[:, 0]]
 
     def score(self, sums: Array) -> Array:
         """(..., k) to (..., 1); the same steps as sacreBLEU's, order after order, on all rows at once."""

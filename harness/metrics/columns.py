@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from harness.inputs import arrow
 from harness.inputs.cores import cores
 from harness.types import Advance, Array, Batch, TextLists, Texts
-from harness.types.texts import starts_of
+from harness.types.texts import Repeated, starts_of
 
 Integers = NDArray[np.integer[Any]]
 
@@ -117,9 +117,11 @@ def _sizes(batch: Batch) -> Integers:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some examples as one column: the outputs, then the references of each example."""
+    """Some examples as one column: the outputs, each once, then the references of each example."""
 
     all: Texts
+    output: Integers
+    """(n,): which text of the column is the output of each example."""
     first: Integers
     """(n + 1): the references of example i are the texts `first[i]` to `first[i + 1] - 1` of the column."""
 
@@ -132,25 +134,25 @@ class Chunk:
             flat = arrow.column(list(chain.from_iterable(references)))
         if not counts.all():
             raise ValueError("an example without references; expected at least one each")
-        return Chunk(Texts.joined([arrow.column(outputs), flat]), len(outputs) + starts_of(counts))
+        once, output = arrow.column(outputs), np.arange(len(outputs))
+        if isinstance(outputs, Repeated) and len(outputs):
+            low = int(outputs.places[0])
+            once, output = outputs.once[low : int(outputs.places[-1]) + 1], outputs.places - low
+        return Chunk(Texts.joined([once, flat]), output, len(once) + starts_of(counts))
 
     def __len__(self) -> int:
         """How many examples."""
         return len(self.first) - 1
 
     @property
-    def outputs(self) -> Texts:
-        return self.all[: len(self)]
-
-    @property
-    def references(self) -> Texts:
-        return self.all[len(self) :]
+    def each(self) -> Integers:
+        """(n + 1) where the pairs of each example begin, and the last ones end."""
+        return np.asarray(self.first - self.first[0])
 
     @property
     def pairs(self) -> tuple[Integers, Integers]:
         """(the output, the reference) of each pair, as places in the column."""
-        counts = np.diff(self.first)
-        return np.repeat(np.arange(len(self)), counts), np.arange(len(self), len(self.all))
+        return np.repeat(self.output, np.diff(self.first)), np.arange(self.first[0], len(self.all))
 
 
 def lines(texts: Texts) -> tuple[Texts, Integers] | None:

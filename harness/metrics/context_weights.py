@@ -13,7 +13,7 @@ from numbers import Real
 import numpy as np
 
 from harness.types import Array, Batch, Contexts, HarnessError
-from harness.types.context_forms import shown
+from harness.types.context_forms import parsed, shown
 
 WEIGHTS = ("rank", "score")
 """Words that are no field of the data."""
@@ -54,6 +54,8 @@ def _of_field(field: str, contexts: Contexts, batch: Batch, name: str) -> Array:
     for row, (count, given) in enumerate(zip(contexts.lengths.tolist(), batch.field(field), strict=True)):
         if not count:
             continue
+        if isinstance(given, str):  # a CSV file has no other way
+            given = parsed(given)
         numbers = given if isinstance(given, list | tuple) else None
         if numbers is None or len(numbers) != count:
             what = shown(given) if numbers is None else f"{len(numbers)} numbers"

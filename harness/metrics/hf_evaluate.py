@@ -55,8 +55,7 @@ class EvaluateBleu(Bleu):
 
     def _rows(self, chunk: Chunk) -> Array:
         rows, tokens = super()._rows(chunk), self._tokenizer(chunk.all)
-        n = len(chunk)
-        rows[:, 1] = np.minimum.reduceat(tokens.lengths[n:], chunk.first[:-1] - n)
+        rows[:, 1] = np.minimum.reduceat(tokens.lengths[chunk.first[0] :], chunk.each[:-1])
         return rows
 
     def _score(self, sums: Array, effective: bool) -> Array:

@@ -78,15 +78,15 @@ class Nist(Metric):
     def _rows(self, chunk: Chunk) -> Array:
         assert self._weights is not None
         tokens = self._tokens(chunk.all)
-        weights = self._weights.of(tokens, len(chunk), self.order)
+        weights = self._weights.of(tokens, int(chunk.first[0]), self.order)
         ours, theirs = chunk.pairs
         information, _ = columns.overlap(tokens, ours, np.append(theirs, len(chunk.all)), self.order, weights)
         lengths = np.repeat(tokens.lengths[theirs][:, None], self.order, axis=1)
-        first = chunk.first[:-1] - len(chunk)
+        first = chunk.each[:-1]
         most = np.maximum.reduceat(information, first, axis=0)
-        best = information == most[ours]
+        best = information == np.repeat(most, np.diff(chunk.first), axis=0)
         longest = np.maximum.reduceat(np.where(best, lengths, -1), first, axis=0)  # NLTK's choice among equals
-        size = tokens.lengths[: len(chunk)]
+        size = tokens.lengths[chunk.output]
         return np.column_stack([most, columns.totals(size, self.order), size * self.order, longest.sum(1)])
 
     def score(self, sums: Array) -> Array:

@@ -188,7 +188,7 @@ class Rouge(Metric):
     def _rows(self, chunk: Chunk) -> Array:
         tokens, lines = self._tokens_and_lines(chunk.all)
         ours, theirs = chunk.pairs
-        each, beta = chunk.first[:-1] - len(chunk), 1.0 if self.beta is None else self.beta
+        each, beta = chunk.each[:-1], 1.0 if self.beta is None else self.beta
         produced, wanted = tokens.lengths[ours], tokens.lengths[theirs]
         orders = [int(type_[5:]) for type_ in self.types if type_[5:].isdigit()]
         alone = np.append(theirs, len(chunk.all))  # each reference by itself
@@ -207,7 +207,7 @@ class Rouge(Metric):
             parts.append(np.column_stack([harmonic(precision, recall, beta), precision, recall]))
         scores = np.stack(parts, axis=1)  # (pairs, types, 3), or (n, types, 3) where references are pooled
         if self.references != "average":
-            scores = scores[columns.best(scores[:, :, 0], chunk.first - len(chunk)), np.arange(len(self.types))]
+            scores = scores[columns.best(scores[:, :, 0], chunk.each), np.arange(len(self.types))]
         return np.column_stack([scores.reshape(len(chunk), -1), np.ones(len(chunk))])
 
     def _tokens_and_lines(self, texts: Texts) -> tuple[Tokens, tuple[Tokens, Integers] | None]:

@@ -62,9 +62,9 @@ class Ter(Metric):
         return columns.rows(batch, len(self.columns), self._rows, self.advance, _CHARACTERS)
 
     def _rows(self, chunk: Chunk) -> Array:
-        tokens = columns.tokenized(self._prepare(chunk.all, len(chunk)), white_space())
+        tokens = columns.tokenized(self._prepare(chunk.all, int(chunk.first[0])), white_space())
         ours, theirs = chunk.pairs
-        first = chunk.first[:-1] - len(chunk)
+        first = chunk.each[:-1]
         fewest = np.minimum.reduceat(columns.ter(tokens, ours, theirs), first)
         length = np.add.reduceat(tokens.lengths[theirs], first) / np.diff(chunk.first)
         return np.column_stack([fewest, length])

@@ -56,7 +56,7 @@ from harness.types import (
     nothing,
     titled,
 )
-from harness.types.texts import Places, starts_of
+from harness.types.texts import Places, Repeated, starts_of
 
 VERSION = 1
 OF = ("output", "contexts")
@@ -206,7 +206,7 @@ class View(Metric):
             if options.fold == "joined":
                 texts, example = _joined(contexts)
         single = np.arange(len(example) + 1)
-        outputs = texts if options.of == "contexts" else arrow.column(batch.outputs).taken(example)
+        outputs = texts if options.of == "contexts" else Repeated(arrow.column(batch.outputs), example)
         if options.against == options.folded:
             references = TextLists(texts, single)
         elif options.against == "source":

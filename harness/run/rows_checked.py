@@ -12,9 +12,9 @@ from harness.types import HarnessError, Metric, Rows, nearest
 
 NEEDED = {
     "contexts": "them beside the outputs (system.columns.contexts, or what a function or program answers) or in the "
-    "data (dataset.columns.contexts)",
-    "reference_contexts": "them in the data (dataset.columns.reference_contexts)",
-    "relevant": "it in the data (dataset.columns.relevant)",
+    "data (dataset.columns.contexts); in Python contexts=",
+    "reference_contexts": "them in the data (dataset.columns.reference_contexts); in Python reference_contexts=",
+    "relevant": "it in the data (dataset.columns.relevant); in Python relevant=",
 }
 OF_PYTHON = ("cluster", "stratum")
 """Fields that `harness.evaluate` makes."""

@@ -44,7 +44,7 @@ def listed(value: Any) -> List:
     """The contexts of one example; ContextFault where that is no list of them. A text that holds a JSON list is one:
     a CSV file has no other way."""
     if isinstance(value, str):
-        value = _parsed(value)
+        value = parsed(value)
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping) and not is_context(value):
@@ -66,7 +66,7 @@ def is_context(value: Any) -> bool:
 def graded(value: Any) -> List:
     """The judged contexts of one example: ids, or grades by id; ContextFault where it is something else."""
     if isinstance(value, str):
-        value = _parsed(value)
+        value = parsed(value)
     if isinstance(value, Mapping):
         return tuple(Context(None, _id(key), _grade(grade, key)) for key, grade in value.items() if grade is not None)
     if not isinstance(value, list | tuple):
@@ -149,7 +149,7 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     """The value that a text holds as JSON; the text itself where it holds none."""
     if not text.lstrip().startswith(("[", "{")):
         return text

@@ -169,6 +169,28 @@ class Texts(Sequence[str | None]):
         return Texts.of_bytes(data, starts)
 
 
+class Repeated(Texts):
+    """A column of texts of which many are the same: who can, looks at each of those once.
+
+    >>> column = Repeated(Texts.of(["a", "b"]), np.array([0, 0, 1]))
+    >>> list(column), list(column[1:]), column[1:].places.tolist()
+    (['a', 'a', 'b'], ['a', 'b'], [0, 1])
+    """
+
+    __slots__ = ("once", "places")
+
+    def __init__(self, once: Texts, places: Places) -> None:
+        """`places`: of each text in `once`; they rise."""
+        super().__init__(once.taken(places).array)
+        self.once, self.places = once, places
+
+    def __getitem__(self, which: Any) -> Any:
+        return self.taken(np.arange(len(self))[which]) if isinstance(which, slice) else super().__getitem__(which)
+
+    def taken(self, places: Places) -> Repeated:
+        return Repeated(self.once, self.places[places])
+
+
 class TextLists(Sequence[tuple[str, ...]]):
     """A column of lists of texts, such as an example's references; no list and no text in one is missing."""
 

@@ -215,7 +215,8 @@ def test_contexts_without_ids() -> None:
 
 
 def test_no_judgement_at_all() -> None:
-    with pytest.raises(HarnessError, match="retrieval needs relevant, and no example has any; expected it in the data"):
+    lacking = "retrieval needs relevant, and no example has any; expected it in the data .*; in Python relevant="
+    with pytest.raises(HarnessError, match=lacking):
         harness.evaluate([""], [[]], "retrieval", contexts=[[{"id": "d1"}]])
     with pytest.raises(
         HarnessError, match="retrieval needs contexts, and no example has any; expected them beside the outputs"

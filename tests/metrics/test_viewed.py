@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harness
+from harness.metrics import columns
 from harness.metrics.bertscore import BertScore
 from harness.metrics.bleu import Bleu
 from harness.metrics.chrf import Chrf
@@ -25,7 +26,8 @@ from harness.metrics.nist import Nist
 from harness.metrics.rouge import Rouge
 from harness.metrics.squad import TokenF1
 from harness.metrics.ter import Ter
-from harness.types import Array, Batch, Contexts, HarnessError, Metric, Rows
+from harness.types import Array, Batch, Contexts, HarnessError, Metric, Rows, Texts
+from harness.types.texts import Repeated
 from tests.conftest import Called, write_jsonl
 
 WORDS = st.lists(
@@ -104,8 +106,12 @@ def test_weights() -> None:
     for weights, expected in ((None, [1, 1]), ("rank", [2, 1]), ("score", [3, 1]), ("importance", [1, 4])):
         rows = rows_of(view(TokenF1(), of="output", against="contexts", weights=weights), some)
         assert rows.values[0, 0] == pytest.approx(np.average(pairs, weights=expected))
-    reads = view(TokenF1(), of="output", against="contexts", weights="importance").reads
-    assert reads == ("outputs", "contexts", "importance")
+    viewed = view(TokenF1(), of="output", against="contexts", weights="importance")
+    as_csv_has_them = Batch(
+        ["the office runs"], [], fields={"importance": ["[1, 4]"]}, passages={"contexts": some.contexts}
+    )
+    assert rows_of(viewed, as_csv_has_them).values.tolist() == rows.values.tolist()
+    assert viewed.reads == ("outputs", "contexts", "importance")
 
 
 def test_best_is_by_the_chosen_score() -> None:
@@ -178,6 +184,18 @@ def test_under_its_own_name_a_metric_keeps_its_titles() -> None:
     seen = dressed("rouge", Rouge(types=["rouge1", "rougeL"]), {"against": "contexts", "score": "rougeL.recall"})
     assert [seen.title_of(score) for score in ("rouge", "rouge.rouge1")] == ["ROUGE-L recall", "ROUGE-1"]
     assert dressed("token_f1", TokenF1(), {"against": "contexts"}).title_of("token_f1") == "Token F1"
+
+
+@pytest.mark.parametrize("make", [Bleu, Rouge, Chrf, Ter, Nist])
+def test_an_output_beside_several_texts_is_looked_at_once(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs, places = Texts.of(["left out", "it rains.\nit pours", "", "a ação"]), np.array([1, 1, 2, 3, 3, 3])
+    references = [["it rains"], ["it pours", "it"], ["x"], ["ação"], ["a"], ["a ação é", "b c d"]]
+    metric = make().fit(references)
+    repeated = metric.statistics(Batch(Repeated(outputs, places), references))  # type: ignore[arg-type]
+    assert repeated.tolist() == metric.statistics(Batch(list(outputs.taken(places)), references)).tolist()  # type: ignore[arg-type]
+    monkeypatch.setattr(columns, "EXAMPLES", 2)
+    in_chunks = metric.statistics(Batch(Repeated(outputs, places), references))  # type: ignore[arg-type]
+    assert in_chunks.tolist() == repeated.tolist()
 
 
 # ---------------------------------------------------------------- windows
