@@ -14,6 +14,7 @@ import pytest
 
 import harness
 from harness.analysis.comparing.study import study
+from harness.analysis.sweeps.outcomes import outcome
 from harness.report.curve_words import answer, choice, outlook
 from harness.report.terminal.learning_curve import print_curve
 from harness.stats.options import ComparisonOptions
@@ -125,6 +126,23 @@ def test_what_is_chosen_by_is_what_is_reported(caplog: pytest.LogCaptureFixture)
     longer = [scored("test", name, {"chrf": {"word_order": 2}}) for name in ("so", "not")]
     with pytest.raises(HarnessError, match=r"chrf of dev-so and test-so are defined differently \(nw: 0 and 2\); exp"):
         harness.report_best(dev, longer, resamples=100)
+
+
+def test_the_page_of_a_training_run_answers_with_the_numbers_that_its_command_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.analysis.sweeps.outcomes.page_of", lambda *_: "")  # those are of stored runs
+    monkeypatch.setattr("harness.analysis.sweeps.outcomes._figures", lambda _: [])
+    stats = {"resamples": 300, "level": 0.9, "seed": 7}
+    runs = [replace(run, manifest={**run.manifest, "config": {"stats": stats}}) for run in checkpoints()]
+    (curve,) = harness.curve(runs, **stats)
+    made = outcome(runs)
+    said = made.note.splitlines()[0].replace("\\", "")
+    assert said == f"- {answer(replace(curve, score='Exact match'))} {outlook(curve)}"
+    assert made.best["exact_match.corrected"] == curve.corrected
+    other = [replace(run, manifest={"system": {**run.manifest["system"], "series": "theirs-11111111"}}) for run in runs]
+    both = outcome([*runs, *(replace(run, name=f"{run.name}-too", system=f"{run.system}-too") for run in other)])
+    assert [line.split()[1] for line in both.note.splitlines()[:3]] == ["mine", "theirs", "**Exact"]
 
 
 def test_the_command(tmp_path: Path, cli: Callable[..., Called], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,19 +7,25 @@ The number of tests grows with the square of the runs: of more than `MOST` no pa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.analysis.comparing.comparing import best
 from harness.analysis.comparing.study import study
+from harness.analysis.comparing.training_curves import curves_of
 from harness.analysis.pages.pages import PageOptions, page_of
 from harness.analysis.stored import cell_names
 from harness.analysis.stored import parameters as sweeps
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.analysis.sweeps.sweep_study import Asked, sweep
+from harness.report.curve_words import answer, outlook, training_run
+from harness.report.score_titles import titled_rows
 from harness.report.tables import csv, markdown, notes
 from harness.report.tables.cells import lay_out, number
 from harness.report.tables.sweep_section import section
 from harness.stats.options import ComparisonOptions, Options
+from harness.stats.selection.by_step import CurveOptions
 from harness.stats.selection.winner import Best
 from harness.types import Figure, HarnessError, Outcome, RunResult, Study
 
@@ -41,7 +47,11 @@ def outcome(runs: Sequence[Run]) -> Outcome:
     few = len(loaded) <= MOST
     options = ComparisonOptions(resamples=RESAMPLES)
     compared = study(loaded, None, options, tests=few)
-    winners = _winners(loaded)
+    choosing = Options(resamples=RESAMPLES)
+    if _steps(compared):  # with the numbers that the run's command printed
+        choosing = _own_options(loaded[0])
+        compared = replace(compared, curves=curves_of(compared.groups, CurveOptions(choosing)))
+    winners = _winners(loaded, choosing)
     shown = lay_out(compared, None, "bounds", None)
     table = markdown.written(shown, notes.sentences(compared, shown) if few else (), (), ())
     files = {"scores.csv": csv.written(compared, shown, None).encode(), "scores.md": table.encode()}
@@ -67,10 +77,17 @@ def outcome(runs: Sequence[Run]) -> Outcome:
     )
 
 
-def _winners(runs: Sequence[RunResult]) -> list[Best]:
+def _own_options(run: RunResult) -> Options:
+    """Those that a run was evaluated with."""
+    stats = run.manifest.get("config", {}).get("stats") or {}
+    given = {name: stats[name] for name in ("resamples", "level", "seed") if stats.get(name)}
+    return Options(**{"resamples": RESAMPLES, **given})
+
+
+def _winners(runs: Sequence[RunResult], options: Options) -> list[Best]:
     """The best by each score; none where runs are alone on their data, or nothing can be scored again."""
     try:
-        return best(runs, Options(resamples=RESAMPLES))
+        return best(runs, options)
     except HarnessError:
         return []
 
@@ -87,11 +104,19 @@ def _sections(runs: Sequence[RunResult], compared: Study) -> list[str]:
 
 
 def _sentences(winners: Sequence[Best], compared: Study) -> list[str]:
-    """The best by each score, as it stands and corrected, and what equals it."""
+    """The best by each score, as it stands and corrected, and what equals it; of checkpoints what their curve says."""
+    several = len(compared.groups) > 1
+    trainings = {(curve.dataset, curve.series) for curve in compared.curves}
     lines = []
+    for curve in titled_rows(compared.curves):
+        which = f"{training_run(curve.series)} on {curve.dataset}: " if len(trainings) > 1 else ""
+        lines.append(f"- {markdown.escaped(f'{which}{answer(curve)} {outlook(curve)}')}")
+    per_score = Counter((curve.dataset, curve.score) for curve in compared.curves)
     for row in winners:
+        if per_score[row.dataset, row.score] == 1:
+            continue
         name = markdown.escaped(compared.labels.get(row.system, row.system))
-        where = f" on {markdown.escaped(row.dataset)}" if len(compared.groups) > 1 else ""
+        where = f" on {markdown.escaped(row.dataset)}" if several else ""
         as_it_stands, corrected, low, high = (
             number(value, row.digits) for value in (row.estimate, row.corrected, row.corrected_low, row.corrected_high)
         )
