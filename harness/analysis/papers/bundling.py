@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 
 from harness.analysis.comparing.comparing import compare
+from harness.analysis.papers.reproducing import changed_files
 from harness.analysis.papers.tabulate import FORMATS, Layout, table
 from harness.analysis.stored.loading import load_run
 from harness.inputs import regular
@@ -33,7 +34,7 @@ from harness.stats.options import ComparisonOptions
 from harness.store import finished
 from harness.store.shape import FILES
 from harness.store.textless import without_texts
-from harness.types import HarnessError, Progress, RunResult
+from harness.types import HarnessError, Progress, RunResult, nearest
 
 SCHEMA = 1
 PACKED = (*FILES, "config.yaml", "environment.json", "outputs.jsonl")
@@ -47,6 +48,9 @@ OPTIONS = ("test", "alternative", "correction", "method", "level", "resamples", 
 def run_files(folder: Path, texts: bool) -> dict[str, bytes]:
     """The files of a run folder as they are packed: the manifest without the name of the folder on this machine."""
     manifest, scores = finished.documents(folder)
+    if changed := changed_files(folder, manifest):
+        file = folder / changed[0].place
+        raise HarnessError(f"{file} is not as the run wrote it; expected a run that harness reproduce finds the same")
     if manifest.get("texts") is not None and texts:
         raise HarnessError(f"{folder} was packed without its texts; expected harness bundle --no-text for it too")
     contents = {}
@@ -146,6 +150,7 @@ def comparisons(runs: Sequence[RunResult], options: ComparisonOptions, progress:
 def contents(folders: Sequence[Path], place: Path, about: About, allowed: bool, progress: Progress) -> dict[str, bytes]:
     """All files of the bundle by name; `place`: an empty folder to lay them out in."""
     manifests = laid_out(folders, about.texts, place)
+    _check_licences(about, [manifest["dataset"]["name"] for manifest in manifests.values()])
     check_secrets(place, allowed)
     runs = [load_run(place / name) for name in manifests]
     options = ComparisonOptions()
@@ -164,6 +169,13 @@ def contents(folders: Sequence[Path], place: Path, about: About, allowed: bool, 
     made["bundle.json"] = (json.dumps(described, indent=2) + "\n").encode()
     packed = {p.relative_to(place).as_posix(): p.read_bytes() for p in place.rglob("*") if p.is_file()}
     return {**packed, **made}
+
+
+def _check_licences(about: About, datasets: Sequence[str]) -> None:
+    for name in about.licences or {}:
+        if name not in datasets:
+            known = ", ".join(dict.fromkeys(datasets))
+            raise HarnessError(f"licence {name}: no run is on it{nearest(name, datasets)}; expected one of {known}")
 
 
 def _figures(runs: Sequence[RunResult], options: ComparisonOptions, progress: Progress) -> dict[str, bytes]:

@@ -51,6 +51,7 @@ def compare_results(stored: RunResult, here: RunResult, checked: Checked, texts:
     """`texts`: whether the stored run has its texts; without them there are no bounds of failed examples."""
     _compare_scores("scores.json", stored.scores, here.scores, checked, texts)
     checked.value("scores.json", "failed", stored.failed, here.failed)
+    checked.value("manifest.json", "system.seeds", stored.seeds, here.seeds)
     mine = {(part.by, part.label): part for part in here.slices}
     for part in stored.slices:
         place = f"scores.json, slice {part.by}={part.label}"

@@ -5,6 +5,7 @@ not use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -22,6 +23,7 @@ from harness.types import Examples, RunResult, Texts
 
 MOST_VALUES = 100_000
 """That a config may have: there are a hundred in one."""
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
 HUMAN = "harness.systems.human.Human"
 """Leaves out the reference that it gives as its output: stored references are not those of the data."""
 
@@ -32,6 +34,9 @@ def compare_stated(folder: Path, stored: RunResult, checked: Checked) -> None:
     config = manifest["config"]
     checked.value("manifest.json", "name", manifest["name"], scores["name"])
     checked.value("manifest.json", "seed", manifest["seed"], (config.get("stats") or {}).get("seed"))
+    checked.value("manifest.json", "health", manifest.get("health"), scores.get("health"))
+    if manifest.get("texts") == HASHED and not _are_hashes(stored):
+        checked.value("manifest.json", "texts", HASHED, "plain texts in examples.parquet")
     for name, statistics in stored.statistics.items():
         signature = str(statistics.signature)
         stated = (manifest["metrics"].get(name) or {}).get("signature")
@@ -46,6 +51,12 @@ def compare_stated(folder: Path, stored: RunResult, checked: Checked) -> None:
         if (key := _fingerprint(folder, manifest)) is not None:
             checked.value("manifest.json", "the data's fingerprint", manifest["dataset"]["key"], key)
     _compare_config(folder, config, checked)
+
+
+def _are_hashes(run: RunResult) -> bool:
+    """Whether the outputs are as harness bundle --no-text writes them: a folder that only says so is to be scored."""
+    outputs = run.columns("output").column("output").to_pylist()
+    return all(text is None or HASH.fullmatch(text) for text in outputs)
 
 
 def _fingerprint(folder: Path, manifest: Mapping[str, Any]) -> str | None:

@@ -13,6 +13,8 @@ from harness.report.tables import macros
 
 SIGNATURE = re.compile(r"^(?:- )?(.+?): (`.*`|\\texttt\{.*\}\.)\s*$")
 COUNT = re.compile(r"\bn = ([\d,]+) examples of (.+?)(?= in [\d,]+ clusters|[.;,] |[.;,]?$)")
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z†‡])")
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 OWN = "harness"
 """What stands before the version of this program, which may be another one."""
 
@@ -33,7 +35,9 @@ def check_table(page: Document, line: int, made: Tabulated) -> None:
     below = first + len(lines) - 1
     rest = page.text.splitlines()[below:]
     ends = (i for i, row in enumerate(rest) if row.startswith((r"\end{table", "<!--")))
-    return _compare_notes(page, below, rest[: next(ends, len(rest))], text.splitlines())
+    note = rest[: next(ends, len(rest))]
+    _compare_notes(page, below, note, text.splitlines())
+    return _compare_sentences(page, below, note, text.splitlines())
 
 
 def table_beside(text: str, line: int, form: str) -> tuple[list[str], int]:
@@ -113,6 +117,22 @@ def _compare_notes(page: Document, below: int, lines: Sequence[str], expected: S
                 page.say(
                     number, count.start(1) + 1, f"{count[1]}, where the runs have {right} (examples of {count[2]})"
                 )
+
+
+def _compare_sentences(page: Document, below: int, lines: Sequence[str], expected: Sequence[str]) -> None:
+    """Levels, resamples, seeds and p-values of the note, where its sentences stand as they were written otherwise."""
+    notes = [line for line in expected if not SIGNATURE.match(line) and not line.startswith(("|", "%", "\\", "<!--"))]
+    sentences = [part for line in notes for part in SENTENCE.split(line) if "&" not in part and not COUNT.match(part)]
+    for sentence in sentences:
+        wanted = NUMBER.findall(sentence)
+        pattern = re.compile(f"({NUMBER.pattern})".join(map(re.escape, NUMBER.split(sentence))))
+        for number, line in enumerate(lines, below + 1):
+            match = pattern.search(line) if wanted else None
+            if match is None or match[0] in sentences:
+                continue
+            for i, right in enumerate(wanted, 1):
+                if match[i] != right:
+                    page.say(number, match.start(i) + 1, f"{match[i]}, where the runs have {right} (the note)")
 
 
 def _check_macros(page: Document, made: Tabulated) -> None:

@@ -42,7 +42,7 @@ def call(options: Any) -> None:
     from harness.analysis.stored.loading import find_run
     from harness.cli.arguments import progress
     from harness.inputs.files import bytes_digest
-    from harness.report.bundle_texts import About
+    from harness.report.bundle_texts import About, commands
     from harness.store import atomic, zipped
     from harness.types import HarnessError
 
@@ -66,4 +66,4 @@ def call(options: Any) -> None:
     else:
         runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
         tell(f"{file}  {runs}, {len(files) + 1} files, {len(content) / 1e6:.1f} MB")
-        tell(f"harness reproduce {file} --expect {bytes_digest(content)}")
+        tell(f"{commands(str(file))[0]} --expect {bytes_digest(content)}")

@@ -19,7 +19,7 @@ from harness.report.tables.notes import origin
 from harness.types import RunResult
 
 WORD = "harness-table"
-PATTERN = re.compile(rf"^[%\s]*{WORD} (\{{.*\}})\s*$")
+PATTERN = re.compile(rf"^[%\s]*{WORD} (\{{.*)$")
 
 
 def line(trace: Mapping[str, Any]) -> str:
@@ -27,14 +27,14 @@ def line(trace: Mapping[str, Any]) -> str:
 
 
 def blocks(text: str) -> list[tuple[int, dict[str, Any]]]:
-    """(number of the line from 1, what it says) of each such line; what is no JSON is none."""
+    """(number of the line from 1, what it says) of each such line; nothing where it is no JSON any more."""
     traces = []
     for number, row in enumerate(text.splitlines(), 1):
         if match := PATTERN.match(row):
             try:
                 content = json.loads(match[1])
             except ValueError:
-                continue
+                content = {}
             traces.append((number, content))
     return traces
 

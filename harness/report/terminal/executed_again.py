@@ -17,6 +17,7 @@ MOST = 8
 LONGEST = 300
 """Characters of a text that are shown."""
 LEVELS = {"outputs": "stored outputs scored again", "system": "outputs generated again"}
+NOTHING_GENERATED = "data and system looked at, nothing generated"
 
 
 def print_reproductions(result: Reproductions) -> None:
@@ -42,7 +43,8 @@ def print_reproductions(result: Reproductions) -> None:
 
 
 def _lines(run: Reproduction) -> list[str]:
-    lines = [f"{LEVELS[run.level]}, {run.compared:,} values compared"] if run.compared else []
+    done = NOTHING_GENERATED if run.level == "system" and run.outputs is None else LEVELS[run.level]
+    lines = [f"{done}, {run.compared:,} values compared"] if run.compared else []
     if run.outputs is not None:
         lines += _outputs(run.outputs)
     if run.example is not None:
