@@ -45,14 +45,14 @@ from harness.types.shown import bests_of, curves_of, powers_of, variances_of
 
 def evaluate(
     outputs: Sequence[str],
-    references: Sequence[Sequence[str] | str],
+    references: Sequence[Sequence[str] | str] | None = None,
     metrics: Sequence[Choice] | Choice = "standard",
     sources: Sequence[str | None] | None = None,
     resamples: int = RESAMPLES,
     level: float = LEVEL,
     seed: int = SEED,
     method: str = METHOD,
-    ids: Sequence[str] | None = None,
+    ids: Sequence[str | int] | None = None,
     clusters: Sequence[Any] | None = None,
     strata: Sequence[Any] | None = None,
     name: str = "outputs",
@@ -64,9 +64,10 @@ def evaluate(
     Arrow, NumPy or `datasets`; of a whole table, its only column or the one called `output`, `references`, `source`, ….
 
     A metric is a name with its defaults, a dict of options `{"bleu": {"tokenize": "zh"}}`, or an object with the Metric
-    seam. `resamples=0` gives scores without intervals. `clusters` names the cluster of each example,
-    `strata` its stratum. `contexts` is what was retrieved for each output (texts, or `{"id", "text", "score"}`),
-    `reference_contexts` what should have been, `relevant` the ids of that, or grades by id.
+    seam; `references` may be left out where none of them needs any. `resamples=0` gives scores without intervals.
+    `clusters` names the cluster of each example, `strata` its stratum. `contexts` is what was retrieved for each output
+    (texts, or `{"id", "text", "score"}`), `reference_contexts` what should have been, `relevant` the ids of that, or
+    grades by id.
     """
     columns = Columns(
         listed(outputs, "outputs", "output"),
@@ -158,9 +159,11 @@ def gate(
     return gating.gate(_listed(runs), _listed(baseline), asked, options, trust=trust)
 
 
-def verify(files: Sequence[str | Path], runs: str | Path | None = None, trust: Trusted = False) -> Verified:
+def verify(
+    files: str | Path | Sequence[str | Path], runs: str | Path | None = None, trust: Trusted = False
+) -> Verified:
     """The numbers of documents against their runs: `.findings` has what is wrong, with file, line and column."""
-    return verifying.verify(files, runs, trust)
+    return verifying.verify([files] if isinstance(files, str | Path) else files, runs, trust)
 
 
 def power(
@@ -472,4 +475,4 @@ def _place(run: Any) -> str | Path:
 
 
 def _several(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
+    return None if names is None else (names,) if isinstance(names, str) else tuple(names)

@@ -47,6 +47,15 @@ def test_one_reference_as_a_string_and_null_references() -> None:
     assert two.scores["rougeL"].estimate == 1
 
 
+def test_no_references_where_no_metric_needs_them() -> None:
+    assert harness.evaluate(["a b a"], metrics=["distinct"], resamples=0).scores["distinct1"].estimate == 2 / 3
+
+
+def test_ids_are_texts_or_whole_numbers_of_any_kind() -> None:
+    result = harness.evaluate(["a", "b", "c"], ["a", "b", "c"], "rouge", ids=[7, np.int64(8), "ü"], resamples=0)
+    assert list(result.examples["id"]) == ["7", "8", "ü"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -54,7 +63,25 @@ def test_one_reference_as_a_string_and_null_references() -> None:
         ({"outputs": ["a"], "references": []}, "references has 0 items; expected 1, one for each output"),
         ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 item; expected 2"),
         ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string"),
-        ({"outputs": "ab", "references": ["a", "b"]}, "outputs or references is a string; expected a list"),
+        ({"outputs": "ab", "references": ["a", "b"]}, "outputs is a string; expected a list"),
+        ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": "ab"}, "sources is a string; expected a list"),
+        ({"outputs": None}, "outputs is None; expected a list"),
+        ({"outputs": 5}, "outputs is 5; expected a list"),
+        ({"outputs": ["a"]}, "1 of 1 examples have no references"),
+        ({"outputs": ["a"], "references": [{"b": 1}]}, r"references\[0\] is dict {'b': 1}; expected a list of strings"),
+        ({"outputs": ["a"], "references": [5]}, r"references\[0\] is int 5; expected a list of strings"),
+        (
+            {"outputs": ["a"], "references": ["a"], "ids": [None]},
+            r"ids\[0\]: 'id' is null; expected a non-empty string",
+        ),
+        ({"outputs": ["a"], "references": ["a"], "ids": [1.5]}, r"ids\[0\]: 'id' is float '1.5'; expected a non-empty"),
+        ({"outputs": ["a"], "references": ["a"], "ids": [""]}, r"ids\[0\]: 'id' is ''; expected a non-empty string"),
+        ({"outputs": ["a"], "references": ["a"], "level": "0.95"}, "level='0.95'; expected a number"),
+        ({"outputs": ["a"], "references": ["a"], "seed": None}, "seed=None; expected a whole number"),
+        ({"outputs": ["a"], "references": ["a"], "resamples": 1e4}, "resamples=10000.0; expected a whole number"),
+        ({"outputs": ["a"], "references": ["a"], "metrics": None}, "metrics has None; expected a name"),
+        ({"outputs": ["a"], "references": ["a"], "metrics": [["bleu"]]}, r"metrics has \['bleu'\]; expected a name"),
+        ({"outputs": ["a"], "references": ["a"], "metrics": {"bleu": "zh"}}, "metrics.bleu is 'zh'; expected its opt"),
         (
             {"outputs": ["a"], "references": ["a"], "sources": ["\ud800"]},
             r"sources\[0\]: 'source' holds a lone surrogate",
@@ -193,6 +220,13 @@ def test_a_wrong_kind_of_argument_is_named(two: tuple[RunResult, RunResult]) -> 
         harness.rankings(list(two))  # type: ignore[arg-type]
     with pytest.raises(HarnessError, match="is in memory only; expected a stored run"):
         harness.sweep(list(two))
+    with pytest.raises(HarnessError, match="no run given; expected at least 2"):
+        harness.compare([])
+    with pytest.raises(HarnessError, match="margin bleu='x'; expected a number"):
+        harness.compare(list(two), margins={"bleu": "x"})  # type: ignore[dict-item]
+    assert harness.compare(list(two), scores="bleu").to_pandas().score.tolist() == ["bleu"]
+    with pytest.raises(HarnessError, match=r"nofile\.md: No such file"):
+        harness.verify("nofile.md")
     with pytest.raises(HarnessError, match="is no word; expected strings"):
         harness.run(["system=lead"])  # type: ignore[arg-type]
     with pytest.raises(HarnessError, match=r"the metric 'BLEU' is not known \(did you mean 'bleu'\?\)"):

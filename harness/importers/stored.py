@@ -115,11 +115,16 @@ class StoredRun:
         """Writes files below a folder, each whole; none of another content is overwritten."""
         paths = [folder / name for name in contents]
         for path, content in zip(paths, contents.values(), strict=True):
-            if path.exists() and path.read_bytes() != content:
+            if path.is_file() and path.read_bytes() != content:
                 raise HarnessError(f"{path} exists and has another content; expected another folder (-o DIR)")
         for path, content in zip(paths, contents.values(), strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.write(path, content)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                atomic.write(path, content)
+            except OSError as error:
+                raise HarnessError(
+                    f"{path} cannot be written ({error.strerror or error}); expected a writable folder (-o DIR)"
+                ) from None
         return paths
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.types import Contexts, HarnessError
@@ -28,6 +28,8 @@ def listed(column: Any, name: str, field: str) -> Any:
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return getattr(column, method)()
+    if not isinstance(column, Iterable):
+        raise HarnessError(f"{name} is {column!r}; expected a list, one item for each example")
     return list(column)
 
 

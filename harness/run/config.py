@@ -7,9 +7,9 @@ Dataset, system, postprocess and metric are plug-ins: a Python file and a YAML t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -69,7 +69,12 @@ def _keyed(system: Any, received: bool = False) -> Any:
 def chosen_metrics(choices: Sequence[Choice] | Choice) -> dict[str, Metric]:
     """The metrics that Python code asks for, by their names."""
     metrics: dict[str, Metric] = {}
-    for choice in [choices] if isinstance(choices, str | Mapping | Metric) else choices:
+    several = isinstance(choices, Iterable) and not isinstance(choices, str | Mapping | Metric)
+    for choice in cast("Iterable[Any]", choices) if several else [choices]:
+        if not isinstance(choice, str | Mapping | Metric):
+            raise HarnessError(
+                f"metrics has {choice!r}; expected a name, {{name: options}} or an object with the Metric seam"
+            )
         if isinstance(choice, Metric):
             metrics[choice.name] = choice
             continue
@@ -93,14 +98,17 @@ def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:
 
 def _with_options(choice: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     specs = {}
-    for name, options in choice.items():
-        if "_target_" in (options or {}):  # a metric under a name of its own
+    for name, given in choice.items():
+        options = {} if given is None else given
+        if not isinstance(options, Mapping):
+            raise HarnessError(f"metrics.{name} is {options!r}; expected its options, such as {{{name!r}: {{…}}}}")
+        if "_target_" in options:  # a metric under a name of its own
             specs[name] = dict(options)
             continue
         known = metric_specs(name)
         if name not in known:
             raise HarnessError(f"{name!r} is a suite and takes no options; expected one metric")
-        specs[name] = _merged(known[name], options or {})
+        specs[name] = _merged(known[name], options)
     return specs
 
 

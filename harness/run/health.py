@@ -74,7 +74,8 @@ class Health:
         self._count("copied", flags & health_kernels.COPIED, with_source)
         self._count("cut", np.array([end == "length" for end in ends]), len(ends))
         number = rows.references.lengths
-        self._as_lists += int((_like_lists(rows.references.flat) & ~np.repeat(_like_lists(outputs.texts), number)).sum())
+        as_lists = _like_lists(rows.references.flat) & ~np.repeat(_like_lists(outputs.texts), number)
+        self._as_lists += int(np.count_nonzero(as_lists))
         self._references += int(number.sum())
         has = number > 0
         self._written += int(_characters(outputs.texts)[has].sum())
@@ -143,11 +144,11 @@ def _like_lists(texts: Texts) -> NDArray[np.bool_]:
     [True, True, False, False, False]
     """
     data, starts = texts.utf8
-    found = np.diff(starts) >= len("['']")
-    begin, end = starts[:-1][found], starts[1:][found]
+    likely = np.diff(starts) >= len("['']")
+    begin, end = starts[:-1][likely], starts[1:][likely]
     opened = (data[begin] == ord("[")) & np.isin(data[begin + 1], QUOTES)
-    found[found] = opened & (data[end - 1] == ord("]")) & (data[end - 2] == data[begin + 1])
-    return found
+    likely[likely] = opened & (data[end - 1] == ord("]")) & (data[end - 2] == data[begin + 1])
+    return likely
 
 
 def _characters(texts: Texts) -> NDArray[np.int64]:

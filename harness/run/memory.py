@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -41,9 +41,9 @@ class Columns:
     """Outputs and what belongs to each, one item for each example."""
 
     outputs: Sequence[str]
-    references: Sequence[Sequence[str] | str]
+    references: Sequence[Sequence[str] | str] | None = None
     sources: Sequence[str | None] | None = None
-    ids: Sequence[str] | None = None
+    ids: Sequence[str | int] | None = None
     clusters: Sequence[Any] | None = None
     strata: Sequence[Any] | None = None
     contexts: Sequence[Any] | None = None
@@ -52,8 +52,11 @@ class Columns:
 
     def check(self) -> None:
         """Refuses columns of different lengths, a string for a list, and an id that occurs twice."""
-        if isinstance(self.outputs, str) or isinstance(self.references, str):
-            raise HarnessError("outputs or references is a string; expected a list, one item for each example")
+        for field in fields(self):
+            if isinstance(getattr(self, field.name), str):
+                raise HarnessError(f"{field.name} is a string; expected a list, one item for each example")
+        if self.outputs is None:
+            raise HarnessError("outputs is None; expected a list, one item for each example")
         n = len(self.outputs)
         if n == 0:
             raise HarnessError("outputs is empty; expected at least one")
@@ -67,9 +70,9 @@ class Columns:
     def rows(self) -> Examples:
         """The examples. What is right becomes columns at once; what is odd is looked at one by one."""
         n = len(self.outputs)
-        ids = numbered(n) if self.ids is None else Texts.of(list(map(str, self.ids)))
-        fields = {CLUSTER: self.clusters, STRATUM: self.strata}
-        metadata = {name: list(column) for name, column in fields.items() if column is not None}
+        ids = numbered(n) if self.ids is None else self._ids(self.ids)
+        groups = {CLUSTER: self.clusters, STRATUM: self.strata}
+        metadata = {name: list(column) for name, column in groups.items() if column is not None}
         judged = {name: self._passages(name) for name in PASSAGES if name != "contexts"}
         return Examples(ids, self._sources(), self._all_references(), metadata, **judged)
 
@@ -82,6 +85,12 @@ class Columns:
             ]
         )
         return replace(Outputs.of_texts(texts), contexts=self._passages("contexts"))
+
+    def _ids(self, ids: Sequence[Any]) -> Texts:
+        if "" not in ids and (texts := _column(ids)) is not None:
+            return texts
+        plain = (id.item() if isinstance(id, np.generic) else id for id in ids)
+        return Texts.of([files.identifier(id, f"ids[{i}]", "id") for i, id in enumerate(plain)])
 
     def _passages(self, name: str) -> Any:
         column = getattr(self, name)
@@ -110,6 +119,8 @@ class Columns:
         )
 
     def _all_references(self) -> TextLists:
+        if self.references is None:
+            return TextLists.of([()] * len(self.outputs))
         kinds = set(map(type, self.references))
         if kinds <= {str}:
             texts, lengths = _column(self.references), np.ones(len(self.references), np.int64)
@@ -120,11 +131,14 @@ class Columns:
             texts = None
         if texts is not None:
             return TextLists(texts, starts_of(lengths))
-        return TextLists.of([self._references(i) for i in range(len(self.references))])
+        return TextLists.of([self._references(i, given) for i, given in enumerate(self.references)])
 
-    def _references(self, i: int) -> tuple[str, ...]:
-        column = self.references[i]
-        references = [column] if isinstance(column, str) else [] if missing(column) else column
+    def _references(self, i: int, given: Any) -> tuple[str, ...]:
+        references = [given] if isinstance(given, str) else [] if missing(given) else given
+        if isinstance(references, Mapping) or not isinstance(references, Iterable):
+            raise HarnessError(
+                f"references[{i}] is {type(given).__name__} {given!r}; expected a list of strings, or one"
+            )
         return tuple(files.text(text, f"references[{i}]", "reference") for text in references if not missing(text))
 
 

@@ -31,7 +31,7 @@ from harness.inputs.choices import (
     TESTS,
 )
 from harness.stats.units import Units
-from harness.types import Array, HarnessError, check_choice
+from harness.types import Array, HarnessError, check_choice, check_number
 
 MOST_RESAMPLES = 10_000_000
 """A thousand times the default: one more digit of an interval, and 80 MB a score."""
@@ -64,6 +64,9 @@ class Options:
         check_choice("method", self.method, METHODS)
         check_choice("repeats", self.repeats, REPEATS)
         self.drawn.check()
+        check_number("level", self.level)
+        check_number("resamples", self.resamples, whole=True)
+        check_number("seed", self.seed, whole=True)
         if not 0 < self.level < 1:
             raise HarnessError(f"level={self.level}; expected a share between 0 and 1, such as 0.95")
         if self.resamples < 0 or self.resamples == 1:
@@ -116,6 +119,7 @@ class ComparisonOptions:
         if self.resamples == 0:
             raise HarnessError("resamples=0; expected 2 or more for a comparison")
         for score, margin in self.margins:
+            check_number(f"margin {score}", margin)
             if not 0 < margin < math.inf:
                 raise HarnessError(f"margin {score}={margin:g}; expected a difference above 0")
 

@@ -22,7 +22,7 @@ from harness.types.context_forms import ContextFault
 from harness.types.contexts import Contexts
 from harness.types.curves import Checkpoint, Curve, Trend
 from harness.types.engine import Engine, Recipe
-from harness.types.errors import HarnessError, check_choice, check_least, nearest
+from harness.types.errors import HarnessError, check_choice, check_least, check_number, nearest
 from harness.types.lists import Integers, Lists, Rows
 from harness.types.metric import Arrays, Metric
 from harness.types.nouns import (
@@ -51,6 +51,6 @@ __all__ = [
     "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric",
     "Outcome", "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult",
     "RunResults", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists",
-    "Texts", "Tracked", "Tracker", "Trend", "bound_name", "check_choice", "check_least", "joined_columns", "nearest",
-    "nothing", "text_fault", "titled",
+    "Texts", "Tracked", "Tracker", "Trend", "bound_name", "check_choice", "check_least", "check_number",
+    "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral, Real
 
 
 class HarnessError(Exception):
@@ -33,6 +34,18 @@ def check_least(option: str, value: float | None, least: float = 1) -> None:
     """
     if value is not None and value < least:
         raise HarnessError(f"{option}={value}; expected at least {least}")
+
+
+def check_number(option: str, value: object, whole: bool = False) -> None:
+    """Refuses what is no number, or no whole one.
+
+    >>> check_number("seed", 1.5, whole=True)
+    Traceback (most recent call last):
+    ...
+    harness.types.errors.HarnessError: seed=1.5; expected a whole number
+    """
+    if not isinstance(value, Integral if whole else Real):
+        raise HarnessError(f"{option}={value!r}; expected a {'whole ' if whole else ''}number")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -29,6 +29,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return tmp_path
 
 
+def test_a_place_that_cannot_be_written_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "file").write_text("", encoding="utf-8")
+    for format in ("csv", "eee", "lm-eval"):
+        with pytest.raises(SystemExit) as ended:
+            main(["export", "qa_choice-smollm2", "--format", format, "-o", "file"])
+        assert ended.value.code == 1
+        assert "cannot be written (" in (said := capsys.readouterr().err) and "Traceback" not in said
+    with pytest.raises(SystemExit) as ended:
+        main(["init", "file"])
+    assert ended.value.code == 1
+    assert "expected a file that can be written" in (said := capsys.readouterr().err) and "Traceback" not in said
+
+
 def test_everything_works_after_import(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair = ["qa_choice-smollm2", "qa_choice-noisy"]
     few = ["--resamples", "200"]

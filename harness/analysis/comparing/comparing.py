@@ -149,9 +149,8 @@ def _pairs(runs: Sequence[Run], baseline: Run | None, options: ComparisonOptions
     members = [run for group in groups for run in group.runs]
     check_ended(members)
     if len(members) < 2:
-        raise HarnessError(
-            f"{'the same run twice' if len(runs) > 1 else '1 run given'}; expected at least 2 to compare"
-        )
+        given = ("no run given", "1 run given", "the same run twice")[min(len(runs), 2)]
+        raise HarnessError(f"{given}; expected at least 2 to compare")
     for group in groups:
         if len(group.runs) == 1:
             raise HarnessError(alone(group.runs[0], members))

@@ -151,7 +151,7 @@ def _of_runs(runs: Sequence[RunRecord]) -> Ledger:
     varied = parameters(runs)
     if not varied:
         raise HarnessError(
-            f"the systems of the runs differ in no option but names and paths; expected the cells of a sweep, or runs "
+            "the systems of the runs differ in no option but names and paths; expected the cells of a sweep, or runs "
             "whose systems have different options"
         )
     cells = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def call(options: Any) -> None:
         if path.exists():
             tell(f"{path}  is there already, left as it is")
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # writing says it
+            path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)
         tell(str(path))
     there = "" if folder == Path() else f"  cd {folder}\n"
