@@ -53,7 +53,7 @@ def test_one_reference_as_a_string_and_null_references() -> None:
         ({"outputs": [], "references": []}, "outputs is empty"),
         ({"outputs": ["a"], "references": []}, "references has 0 items; expected 1, one for each output"),
         ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": ["x"]}, "sources has 1 item; expected 2"),
-        ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string"),
+        ({"outputs": [None], "references": ["a"]}, r"outputs\[0\]: 'output' is null; expected a string, empty where"),
         ({"outputs": "ab", "references": ["a", "b"]}, "outputs or references is a string; expected a list"),
         (
             {"outputs": ["a"], "references": ["a"], "sources": ["\ud800"]},
