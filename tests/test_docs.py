@@ -263,3 +263,11 @@ def test_a_site_with_a_broken_link_fails(tmp_path: Path) -> None:
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert built.returncode != 0
     assert "nowhere.md" in re.sub("\x1b\\[[0-9;]*m", "", built.stdout + built.stderr)
+
+
+def test_every_public_name_is_on_the_page_of_the_interface() -> None:
+    import harness
+
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    shown = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith("::: harness.")}
+    assert set(harness.__all__) - {"__version__"} <= shown

@@ -71,6 +71,8 @@ class Loaded:
 
     def add_batch(self, *, predictions: Sequence[str], references: Sequence[Sequence[str] | str]) -> None:
         """Some more, for the next `compute`."""
+        if isinstance(predictions, str) or isinstance(references, str):
+            raise HarnessError("predictions or references is a string; expected a list, one item for each example")
         if self._shaped.texts is None:
             predictions = listed(predictions, "predictions", "prediction")
             references = listed(references, "references", "references")
@@ -91,6 +93,7 @@ class Loaded:
     ) -> Answer:
         """The scores of these and of what was added, which is forgotten. `confidence=True` adds `confidence_interval`,
         by key a low and a high bound at `level`; `options` are those of `evaluate`."""
+        shaped, metric = self._shaped, self._built(options)
         if predictions is not None or references is not None:
             self.add_batch(
                 predictions=[] if predictions is None else predictions,
@@ -98,7 +101,8 @@ class Loaded:
             )
         given = self._predictions, self._references
         self._predictions, self._references = [], []
-        shaped, metric = self._shaped, self._built(options)
+        if not given[0]:
+            raise HarnessError("there are no predictions; expected some, here or by add_batch before")
         if options.get("tokenizer") is not None:
             worded = words_for_tokens(options["tokenizer"])
             given = worded(given[0]), worded(given[1])

@@ -121,7 +121,8 @@ def text(value: Any, place: str, field: str) -> str:
     if type(value) is str and value.isascii() and "\0" not in value:
         return value
     if not isinstance(value, str):
-        raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a string")
+        empty = ", empty where there is nothing" if value is None else ""
+        raise HarnessError(f"{place}: '{field}' is {_kind(value)}; expected a string{empty}")
     fault = text_fault(value)
     if fault:
         raise HarnessError(f"{place}: '{field}' holds {fault}; expected Unicode text")

@@ -132,6 +132,8 @@ def documents(folder: Path, files: Sequence[str] = shape.FILES) -> tuple[dict[st
     if strange := regular.first_irregular(folder, shape.NAMES):
         raise HarnessError(strange)
     missing = [name for name in files if not (folder / name).exists()]
+    if missing == ["statistics.parquet"]:
+        raise HarnessError(f"{folder} is not a finished run (no statistics.parquet); {scored_anew(folder)}")
     if missing:
         raise HarnessError(
             f"{folder} is not a finished run (no {', '.join(missing)}); "

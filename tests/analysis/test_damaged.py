@@ -86,7 +86,9 @@ def test_what_is_listed_can_be_compared(two: tuple[Path, Path], cli: Cli) -> Non
     good, damaged = two
     for name in ("examples.parquet", "statistics.parquet"):
         (damaged / name).rename("away")
-        assert cli("compare", str(good), str(damaged)).code == 1
+        compared = cli("compare", str(good), str(damaged))
+        assert compared.code == 1
+        assert ("harness score runs/b computes them from its outputs" in compared.err) == (name == "statistics.parquet")
         shown = cli("runs").out.splitlines()
         assert shown[-2:] == ["1 run, 95% intervals", f"1 folder is not a finished run: runs/b (no {name}: incomplete)"]
         Path("away").rename(damaged / name)

@@ -155,6 +155,9 @@ def test_intervals_on_the_same_scale(name: str) -> None:
             r"no option 'smoth' \(did you mean 'smooth'\?\); expected one of tokenizer, max_order, smooth",
         ),
         ("bleu", {"references": []}, "5 predictions and 0 references"),
+        ("rouge", {"predictions": "abcde", "references": "abcde"}, "predictions or references is a string; expected a"),
+        ("bleu", {"predictions": None, "references": None}, "there are no predictions; expected some"),
+        ("bleu", {"predictions": None, "preds": ["a"]}, "bleu has no option 'preds'"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, options: dict[str, Any], message: str) -> None:

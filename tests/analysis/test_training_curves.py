@@ -16,6 +16,7 @@ import harness
 from harness.analysis.comparing.study import study
 from harness.analysis.sweeps.outcomes import outcome
 from harness.report.curve_words import answer, choice, outlook
+from harness.report.page.verdicts import verdicts
 from harness.report.terminal.learning_curve import print_curve
 from harness.stats.options import ComparisonOptions
 from harness.types import HarnessError, RunResult
@@ -58,7 +59,11 @@ def test_the_curve_of_runs_in_any_order(capsys: pytest.CaptureFixture[str]) -> N
     residuals = np.polyfit(*zip(*last, strict=True), 1, full=True)[1]
     assert trend.noise == pytest.approx(np.sqrt(residuals.sum() / (trend.steps - 2)), abs=1e-9)
     assert "From step to step scores vary by" in outlook(curve)
-    assert study(runs, options=ComparisonOptions(resamples=300)).curves[0].steps == curve.steps
+    studied = study(runs, options=ComparisonOptions(resamples=300))
+    assert studied.curves[0].steps == curve.steps
+    said, of_pairs = verdicts(studied, studied.groups[0])
+    assert said.startswith("Exact match is best at step ")
+    assert of_pairs.startswith("By the tests of all pairs and scores together: mine-step-")
     print_curve(runs, [curve])
     shown = capsys.readouterr().out
     assert "95% band" in shown

@@ -8,6 +8,7 @@ from harness.analysis.figures.view import View
 from harness.report.charts import forest, matrix
 from harness.report.charts.theme import number, short
 from harness.report.numbers import intervals_by
+from harness.report.terminal.comparisons import adjusted
 from harness.types import Figure
 
 MOST_IN_MATRIX = 60
@@ -35,7 +36,7 @@ def forest_figures(view: View) -> Iterator[Figure]:
     if tested:
         caption.append(
             f"Diamonds: the best system of a score and those not distinguishable from it ({view.study.tested_by}, "
-            f"p adjusted by {view.study.correction}); overlapping intervals are no test."
+            f"{adjusted(view.study.correction, 'all pairs, scores and data sets')}); overlapping intervals are no test."
         )
     if base is not None:
         caption.append(f"Dashed: the baseline, {view.labels[base.name]}.")
@@ -69,7 +70,7 @@ def effect_figures(view: View) -> Iterator[Figure]:
     kind = "intervals for new seeds" if study.of_seeds else intervals_by(row.method for row in rows if row.method)
     caption = (
         f"Differences from {base} with {100 * study.level:g}% {kind} on the same examples; verdicts by "
-        f"the {study.tested_by}, p adjusted by {study.correction}, which a difference can fail though its own "
+        f"the {study.tested_by}, {adjusted(study.correction, 'all comparisons')}, which a difference can fail though its own "
         "interval leaves out zero."
     )
     chart = forest.draw(panels, forest.looks_of(row.standing for panel in panels for row in panel.rows), view.width)
@@ -96,7 +97,7 @@ def matrix_figures(view: View) -> Iterator[Figure]:
         study = view.study
         caption = (
             "Is the system of the row better or worse than that of the column? Systems by score, the best first; "
-            f"{study.tested_by}, p adjusted by {study.correction} over all pairs, scores and data sets at the level "
-            f"{100 * study.level:g}%."
+            f"{study.tested_by}, {adjusted(study.correction, 'all pairs, scores and data sets')}, "
+            f"at the level {1 - study.level:.2g}."
         )
         yield view.figure("matrix", "Pairwise verdicts", caption, matrix.draw(panels, view.width))

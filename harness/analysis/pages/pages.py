@@ -80,6 +80,8 @@ def write_page(
 ) -> None:
     """Writes the runs side by side as one HTML file. The same runs give the same bytes."""
     page.check()
+    if target.suffix.lower() in (".pdf", ".png", ".svg", ".md", ".tex", ".json"):
+        raise HarnessError(f"{target}: a report is a page of HTML; expected a file.html, which a browser prints as PDF")
     if not target.parent.is_dir():
         raise HarnessError(f"{target}: there is no folder {target.parent}; expected an existing one")
     compared = study(runs, baseline, options, progress=progress)

@@ -28,7 +28,10 @@ def verdicts(study: Study, group: Group) -> list[str]:
         if dataset == group.dataset
     }
     curves = [replace(curve, score=titles[curve.score]) for curve in study.curves if curve.dataset == group.dataset]
-    return [*(_curve(curve, curves) for curve in curves), *_sentences(pairs, leaders)]
+    of_pairs = _sentences(pairs, leaders)
+    if curves:  # whose tests are fewer, so that a step may be worse by them and have a letter of the best in the table
+        of_pairs = [f"By the tests of all pairs and scores together: {said}" for said in of_pairs]
+    return [*(_curve(curve, curves) for curve in curves), *of_pairs]
 
 
 def _curve(curve: Curve, curves: Sequence[Curve]) -> str:

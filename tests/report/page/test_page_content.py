@@ -268,6 +268,7 @@ def test_one_run_alone_has_a_page_too(tmp_path: Path) -> None:
         ),
         ({"max_examples": 0}, "max_examples=0; expected at least 1"),
         ({"alignments": -1}, "alignments=-1; expected 0 or more"),
+        ({"path": "report.pdf"}, "a report is a page of HTML; expected a file.html"),
         ({"path": "nowhere/report.html"}, "there is no folder nowhere"),
     ],
 )
