@@ -97,7 +97,7 @@ def _logs(file: Path, choice: Choice) -> list[Log]:
         for needed in ("sample_id", "input", "evaluation", "evaluation_name"):
             if needed not in row:
                 raise files.missing_field(place, needed, row, f" ({EXPECTED})")
-        score = _score_name(row.get("evaluation_result_id"), names)
+        score = _score_name(_result_id(row, place), names)
         dataset, id_ = str(row["evaluation_name"]), files.identifier(row["sample_id"], place, "sample_id")
         if (dataset, id_, score) in seen:
             raise HarnessError(f"{place} has the sample {id_!r} a second time; expected each once")
@@ -155,6 +155,7 @@ def _check(file: Path, record: Any) -> None:
         raise HarnessError(f"{file} is of the schema {version}; expected one up to {VERSION}, which is known")
     for result in items(record["evaluation_results"], str(file), "evaluation_results"):
         mapping(mapping(result, str(file), "evaluation_results").get("metric_config"), str(file), "metric_config")
+        _result_id(result, str(file))
 
 
 def _check_whole(samples: Path, described: Mapping[str, Any]) -> None:
@@ -168,6 +169,14 @@ def _check_whole(samples: Path, described: Mapping[str, Any]) -> None:
                 f"{samples} has the {algorithm} {there[:12]}…; expected {checksum[:12]}…, as its record says: the file "
                 "is not whole, or was changed"
             )
+
+
+def _result_id(of: Mapping[str, Any], place: str) -> str | None:
+    """Of a sample or a result."""
+    value = of.get("evaluation_result_id")
+    if value is None or isinstance(value, str):
+        return value
+    raise HarnessError(f"{place}: 'evaluation_result_id' is {str(value)[:40]!r}; expected a text")
 
 
 def _score_name(result: Any, names: Mapping[Any, Mapping[str, Any]]) -> str:

@@ -38,11 +38,11 @@ def by_dataset(
         table = piece.table
         if table is None or any(column(table, name).null_count < len(table) for name in ABSENT):
             raise Odd
-        datasets = column(table, "evaluation_name").unique()
-        results = column(table, "evaluation_result_id").unique()
-        if len(datasets) != 1 or len(results) != 1 or not pa.types.is_string(datasets.type) or datasets.null_count:
+        datasets = set(texts(column(table, "evaluation_name")))
+        results = set(texts(column(table, "evaluation_result_id"), nullable=True))
+        if len(datasets) != 1 or len(results) != 1:
             raise Odd
-        yield datasets[0].as_py(), _samples(table, choice, name_of(results[0].as_py()), marked)
+        yield datasets.pop(), _samples(table, choice, name_of(results.pop()), marked)
 
 
 def _samples(table: pa.Table, choice: Choice, score: str, marked: frozenset[str]) -> Samples:

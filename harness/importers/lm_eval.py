@@ -174,7 +174,7 @@ def _origin(file: Path, task: str, chosen: str, results: Mapping[str, Any]) -> O
 def _sample(row: Mapping[str, Any], place: str, choice: Choice, unfit: dict[str, None]) -> Sample:
     asked = _arguments(row["arguments"], place)
     source = asked[0][0] if asked[0] else None
-    answer, references = _answer(row, asked)
+    answer, references = _answer(row, asked, place)
     scores: dict[str, float | None] = {}
     for metric in items(row.get("metrics"), place, "metrics"):
         value = row.get(metric)
@@ -200,7 +200,7 @@ def _arguments(arguments: Any, place: str) -> list[list[Any]]:
     return arguments
 
 
-def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str | None, list[str]]:
+def _answer(row: Mapping[str, Any], asked: list[list[Any]], place: str) -> tuple[str | None, list[str]]:
     """(the output, the references); a text whose likelihood was asked for has no output."""
     answers, target = row["filtered_resps"], str(row["target"])
     if {*map(len, asked)} == {1}:
@@ -214,6 +214,10 @@ def _answer(row: Mapping[str, Any], asked: list[list[Any]]) -> tuple[str | None,
         return "" if first is None else str(first), targets(target)
     if len(choices) == 1:  # is this continuation the most likely one?
         return (choices[0] if str(first[1]) == "True" else ""), targets(target)
+    if len(likelihoods) != len(choices):
+        raise HarnessError(
+            f"{place} has {len(likelihoods)} likelihoods for {len(choices)} choices; expected one for each"
+        )
     best = likelihoods.index(max(likelihoods))
     return picked(choices, best, target)
 

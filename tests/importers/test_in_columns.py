@@ -119,6 +119,7 @@ def test_usual_logs_are_read_as_columns(rows, tmp_path, monkeypatch):
         ([sample(0), sample(1), sample(0)], "line 3 has the sample '0' a second time"),
         ([sample(0), sample(1, doc_id=None)], "line 2: 'id' is null"),
         ([sample(0), sample(1, doc_id="")], "line 2: 'id' is ''"),
+        ([choice(0, ["a", "b"], [-2, -3, -1], "0")], "line 1 has 3 likelihoods for 2 choices"),
         ([sample(0), b'{"doc_id": 1'], "line 2 is not JSON"),
         ([sample(0), b"\xff"], "line 2 has byte 0xff"),
         ([sample(0), {"doc_id": 1}], "line 2 has no 'target'"),
@@ -168,6 +169,15 @@ def test_eee_same_as_row_by_row(tmp_path, monkeypatch):
         path = record(tmp_path, changed)
         assert lists(contents(path)) == lists(by_rows(path, monkeypatch))
     assert lists(contents(LOGS / "eee")) == lists(by_rows(LOGS / "eee", monkeypatch))
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_eee_results_are_named_by_texts(count, tmp_path):
+    rows = [row for row in eee_rows() if row["evaluation_result_id"] == "acc"]
+    for row in rows[:count]:
+        row["evaluation_result_id"] = ["acc"]
+    with pytest.raises(HarnessError, match="line 1: 'evaluation_result_id' is"):
+        read([record(tmp_path, rows)])
 
 
 def test_eee_of_one_score_is_read_as_columns(tmp_path, monkeypatch):
