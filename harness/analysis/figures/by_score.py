@@ -70,8 +70,8 @@ def effect_figures(view: View) -> Iterator[Figure]:
     kind = "intervals for new seeds" if study.of_seeds else intervals_by(row.method for row in rows if row.method)
     caption = (
         f"Differences from {base} with {100 * study.level:g}% {kind} on the same examples; verdicts by "
-        f"the {study.tested_by}, {adjusted(study.correction, 'all comparisons')}, which a difference can fail though its own "
-        "interval leaves out zero."
+        f"the {study.tested_by}, {adjusted(study.correction, 'all comparisons')}, which a difference can fail "
+        "though its own interval leaves out zero."
     )
     chart = forest.draw(panels, forest.looks_of(row.standing for panel in panels for row in panel.rows), view.width)
     yield view.figure("effects", f"Differences from {base}", caption, chart)
