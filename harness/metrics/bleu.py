@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from importlib.metadata import version
 
 import numpy as np
 
+from harness.inputs.installed import version
 from harness.metrics import columns
 from harness.metrics.columns import Chunk
 from harness.metrics.means import by_parts

@@ -12,10 +12,9 @@ sum. White space counts for nothing unless asked for.
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import numpy as np
 
+from harness.inputs.installed import version
 from harness.metrics import columns
 from harness.metrics.columns import Chunk
 from harness.metrics.means import by_parts

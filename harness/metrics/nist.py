@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
-from importlib.metadata import version
 from itertools import chain
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from harness.inputs import arrow
 from harness.inputs.cores import cores
 from harness.inputs.files import digest
+from harness.inputs.installed import version
 from harness.metrics import columns
 from harness.metrics.columns import Chunk, Integers
 from harness.metrics.tokenizers import Tokenizer, lowered_ascii, tokenizer

@@ -17,12 +17,12 @@ import re
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from harness.inputs.files import digest
+from harness.inputs.installed import version
 from harness.inputs.stems import LANGUAGES, stemmer
 from harness.metrics import columns, rouge155
 from harness.metrics.alphabets import warn_of_lost_words

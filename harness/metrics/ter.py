@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from importlib.metadata import version
 
 import numpy as np
 
+from harness.inputs.installed import version
 from harness.metrics import columns
 from harness.metrics.columns import Chunk
 from harness.metrics.tokenizers import tercom, white_space

@@ -95,3 +95,15 @@ def test_a_config_that_cannot_be_pickled_is_copied_all_the_same() -> None:
     made = loading_once._copy(held.a, {})
     assert made.b is lock
     assert made._get_parent() is held.a._get_parent() is held
+
+
+def test_a_copy_of_a_part_does_not_bring_the_whole() -> None:
+    """Hydra's own part of a cell has that cell for its parent."""
+    whole = OmegaConf.create({"hydra": {"job": {"num": 3}}, "metrics": {"bleu": {"order": 4}}})
+    part = OmegaConf.masked_copy(whole, "hydra")
+    part.hydra._set_parent(whole)
+    made, expected = loading_once._copy(part, {}), loading_once._copy_slowly(part, {})
+    assert made == expected == part
+    assert made.hydra._get_parent() is made
+    assert expected.hydra._get_parent() is expected
+    assert part.hydra._get_parent() is whole

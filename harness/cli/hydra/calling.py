@@ -18,6 +18,8 @@ from harness.run import config as core
 program: list[str] = []
 typed: list[str] = []
 """Program, and what came after it."""
+TYPED = "command-line"
+"""What Hydra calls the provider of configs that --config-dir names."""
 
 
 def begin(words: list[str]) -> None:
@@ -49,30 +51,31 @@ def recorded() -> dict[str, Any]:
     hydra_config = HydraConfig.get()
     words: Any = OmegaConf.to_container(hydra_config.overrides.task)  # not resolved: `${.key}` means nothing in a list
     overrides = [masking.redacted(_masked(str(word))) for word in words]
-    choices = {str(group): choice for group, choice in hydra_config.runtime.choices.items()}
+    choices: Any = OmegaConf.to_container(hydra_config.runtime.choices)
     sources = _sources(hydra_config)
     return {
         **known,
         "overrides": overrides,
         "choices": {
             group: None if choice is None else str(choice)
-            for group, choice in sorted(choices.items())
+            for group, choice in sorted((str(group), choice) for group, choice in choices.items())
             if not group.startswith("hydra/")
         },
         "config_name": hydra_config.job.config_name,
         "config_path": next((path for path in sources.get("main", []) if Path(path) != core.conf_dir()), None),
-        "config_dirs": config_dirs(hydra_config),
+        "config_dirs": sources.get(TYPED, []),
     }
 
 
 def config_dirs(hydra_config: Any) -> list[str]:
     """The folders with YAML files of the user's own."""
-    return _sources(hydra_config).get("command-line", [])
+    return _sources(hydra_config).get(TYPED, [])
 
 
 def _sources(hydra_config: Any) -> dict[str, list[str]]:
     """By who named them the folders that configs came from."""
     named: dict[str, list[str]] = {}
-    for source in hydra_config.runtime.config_sources:
-        named.setdefault(source.provider, []).append(source.path)
+    sources: Any = OmegaConf.to_container(hydra_config.runtime.config_sources)
+    for source in sources:
+        named.setdefault(source["provider"], []).append(source["path"])
     return named

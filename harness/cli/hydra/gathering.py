@@ -37,6 +37,8 @@ class Gathering:
         """How many there will be, where a sweeper launches them a few at a time."""
         self.ended: dict[int, Ended] = {}
         """Those that were told."""
+        self._told: dict[str, RunRecord] = {}
+        """Their runs, by folder, as they were then."""
         self._telling = threading.Lock()
         self._open = ExitStack()
 
@@ -78,6 +80,7 @@ class Gathering:
                     complain(f"cell {self._called(number)} failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:
                     runs = [record(Path(folder)) for folder in cell.folders]
+                    self._told |= zip(cell.folders, runs, strict=True)
                     total = self.total or len(self.cells)
                     print_ended(len(self.ended), total, self.label(number), runs, cell.seconds)
 
@@ -89,7 +92,7 @@ class Gathering:
     def runs(self) -> list[RunRecord]:
         """The finished ones, in the sweep's order, each once."""
         folders = dict.fromkeys(folder for _, cell in sorted(self.ended.items()) for folder in cell.folders)
-        return [record(Path(folder)) for folder in folders]
+        return [self._told.get(folder) or record(Path(folder)) for folder in folders]
 
     def end(self) -> int:
         """Prints the table, or all as JSON; the exit code."""

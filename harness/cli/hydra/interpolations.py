@@ -52,8 +52,8 @@ def _values(node: Any, at: Place) -> Iterator[tuple[Place, _Read]]:
             return
         node = node._maybe_dereference_node()
     if isinstance(node, DictConfig) and not node._is_none() and not node._is_missing():
-        for name in node:
-            yield from _values(node._get_node(name), (*at, str(name)))
+        for name, inner in node.__dict__["_content"].items():  # asking for each by its name takes six times as long
+            yield from _values(inner, (*at, str(name)))
     elif isinstance(node, ListConfig) and not node._is_none() and not node._is_missing():
         for i in range(len(node)):
             yield from _values(node._get_node(i), (*at, str(i)))

@@ -12,15 +12,17 @@ import pickle
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import hydra._internal.config_loader_impl as hydra_loader
 import hydra._internal.hydra as hydra_application
+import omegaconf.base
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import RunMode
-from omegaconf import DictConfig, flag_override
+from omegaconf import DictConfig, flag_override, grammar_parser
 
 MODE = "hydra.mode=RUN"
 """What Hydra 1.3 adds to the overrides of a run."""
@@ -174,19 +176,32 @@ def _parse_once(self: OverridesParser, text: str, rule: str) -> Any:
     return copy.copy(_known[asked])
 
 
+_parse_interpolation = lru_cache(MOST_TEXTS)(grammar_parser.parse)
+"""`${…}` parsed: every cell has the same ones."""
 _copy_slowly = DictConfig.__deepcopy__
 
 
 def _copy(self: DictConfig, memo: dict[int, Any]) -> DictConfig:
-    """A deep copy of a config, as OmegaConf makes it value by value: Hydra makes five of each cell."""
-    parent = self.__dict__["_parent"]
+    """A deep copy of a config, as OmegaConf makes it value by value: Hydra makes five of each cell.
+
+    Parts that belong to another config as well, as Hydra's own do to a whole cell, bring nothing of that one with them.
+    """
+    content, parent = self.__dict__["_content"], self.__dict__["_parent"]
+    parts = list(content.values()) if isinstance(content, dict) else []
+    strangers = [(part, part._get_parent()) for part in parts if part._get_parent() is not self]
     self.__dict__["_parent"] = None
+    for part, _ in strangers:
+        part.__dict__["_parent"] = self
     try:
         made: DictConfig = pickle.loads(pickle.dumps(self, pickle.HIGHEST_PROTOCOL))
     except Exception:  # a value that cannot be pickled
         self.__dict__["_parent"] = parent
         return _copy_slowly(self, memo)
-    self.__dict__["_parent"] = made.__dict__["_parent"] = parent
+    finally:
+        self.__dict__["_parent"] = parent
+        for part, owner in strangers:
+            part.__dict__["_parent"] = owner
+    made.__dict__["_parent"] = parent
     return made
 
 
@@ -199,6 +214,7 @@ def _look_at_all(self: Sweeper, batch: Sequence[Sequence[str]]) -> None:
 def install() -> None:
     """Lets Hydra make its application with this loader."""
     Sweeper.validate_batch_is_legal = _look_at_all
+    omegaconf.base.parse = _parse_interpolation  # type: ignore[attr-defined]
     DictConfig.__deepcopy__ = _copy  # type: ignore[method-assign]
     hydra_application.ConfigLoaderImpl = OnceLoader
     hydra_loader.create_defaults_list = _list_of_configs
