@@ -213,6 +213,9 @@ def test_what_is_asked_of_runs_prints_short(two: tuple[RunResult, RunResult]) ->
     for name, answer in asked.items():
         assert "BLEU" in repr(answer) and "Best(" not in repr(answer), name
         assert answer._repr_html_().startswith("<table>") and len(answer.to_pandas()) == len(answer), name
+    assert "with the same score" not in repr(asked["best"])
+    twins = [harness.evaluate(GOOD, REFERENCES, ["bleu"], name=name, resamples=0) for name in ("one", "other")]
+    assert "with the same score" in repr(harness.best(twins, resamples=100))
 
 
 def test_a_wrong_kind_of_argument_is_named(two: tuple[RunResult, RunResult]) -> None:

@@ -142,13 +142,17 @@ def comparison_line(row: Any) -> str:
 
 
 def bests_of(rows: Sequence[Any]) -> Shape:
-    """The best by each score, as it stands and corrected for having been chosen."""
-    head = ("data set", "score", "best", "of", "as it stands", "corrected", "interval", "chosen again")
+    """The best by each score, as it stands and corrected for having been chosen, with those of the same score."""
+    tied = any(row.ties for row in rows)
+    head = (
+        *("data set", "score", "best", "of", "as it stands", "corrected", "interval", "chosen again"),
+        *(("with the same score",) if tied else ()),
+    )
     body = [
         (
             row.dataset, row.title, row.system, f"{row.of:,}", number(row.estimate, row.digits),
             number(row.corrected, row.digits), bounds(row.corrected_low, row.corrected_high, row.digits),
-            f"{row.chosen_again:.0%}",
+            f"{row.chosen_again:.0%}", *((", ".join(row.ties),) if tied else ()),
         )
         for row in rows
     ]  # fmt: skip
@@ -157,12 +161,17 @@ def bests_of(rows: Sequence[Any]) -> Shape:
 
 def powers_of(rows: Sequence[Any]) -> Shape:
     """What comparisons can detect."""
-    head = ("data set", "system", "baseline", "score", "n", "smallest detectable", "difference", "power", "n for it")
+    seeds = any(row.seeds for row in rows)
+    head = (
+        *("data set", "system", "baseline", "score", "n", "smallest detectable", "difference", "power", "n for it"),
+        *(("seeds for it",) if seeds else ()),
+    )
     body = [
         (
             row.dataset, row.system, row.baseline, row.title or row.score, f"{row.n:,}",
             number(row.smallest_detectable, row.digits), number(row.difference, row.digits),
             "n/a" if row.power is None else f"{row.power:.0%}", number(row.needed, 0),
+            *((number(row.needed_seeds, 0),) if seeds else ()),
         )
         for row in rows
     ]  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 from harness.stats.comparing.hypotheses import Hypothesis, Tested
 from harness.stats.comparing.joint import Joint, Swaps
 from harness.stats.comparing.margins import EQUIVALENT, NOT_WORSE, margin_p_values
+from harness.stats.comparing.skewness import p_values_by_skewness
 from harness.stats.corrections import Scale, benjamini_hochberg, holm, max_t, normal_scores, share
 from harness.stats.expansion import NORMAL, Expansion
 from harness.stats.fewness import TOO_FEW, least_p, reason, too_few
@@ -32,10 +33,13 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     """The rows with adjusted p-values over all of them, and their verdicts; the list is empty then, so that no row is
     in memory twice."""
     plain = [1.0 if part.row.p_value is None else part.row.p_value for part in tested]
+    sliced = options.sliced_by is not None and options.correction != "none"
+    by_skewness = p_values_by_skewness(tested, options) if sliced else [0.0] * len(tested)
+    plain = [max(pair) for pair in zip(plain, by_skewness, strict=True)]
     if len(tested) < 2 or options.correction == "none":
         adjusted = plain
     elif options.correction == "max-t":
-        adjusted = _max_t(tested, plain, options)
+        adjusted = [max(pair) for pair in zip(_max_t(tested, by_skewness, options), plain, strict=True)]
     else:
         adjusted = (holm if options.correction == "holm" else benjamini_hochberg)(plain)
         least = len(tested) / (options.resamples + 1)
@@ -50,18 +54,28 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
     return judged[::-1]
 
 
-def _max_t(tested: Sequence[Tested], plain: Sequence[float], options: ComparisonOptions) -> list[float]:
+def _max_t(tested: Sequence[Tested], by_skewness: Sequence[float], options: ComparisonOptions) -> list[float]:
     joint = Joint({part.by.group: part.by.draws for part in tested}, options.resamples, options.seed)
     seen = [(part.row.difference or 0.0, part.row.higher_is_better) for part in tested]
     statistics = [float(options.statistic(np.array(d), up)) for d, up in seen]
-    scales = [_scale(part, options) for part in tested] if options.test == "bootstrap" else None
-    adjusted = max_t(statistics, _Nulls(tested, joint, options), joint.exact, scales)
-    return [max(p, q) for p, q in zip(adjusted, plain, strict=True)]
+    scales = [_scale(part, p, options) for part, p in zip(tested, by_skewness, strict=True)]
+    return max_t(statistics, _Nulls(tested, joint, options), joint.exact, scales)
 
 
-def _scale(part: Tested, options: ComparisonOptions) -> Scale:
+def _scale(part: Tested, p_value: float, options: ComparisonOptions) -> Scale:
+    """How it is compared with the others; no further out than this p says, which is 0 where skewness has no say."""
+    scale = _plain_scale(part, options)
+    if not p_value:
+        return scale
+    furthest = -NORMAL.inv_cdf(p_value / options.sides)
+    return Scale(lambda distance: min(scale.seen(distance), furthest), scale.drawn)
+
+
+def _plain_scale(part: Tested, options: ComparisonOptions) -> Scale:
     """Replicates of few units have shorter tails than the normal distribution, and each number of units has its own:
-    they are compared by how often each is reached."""
+    they are compared by how often each is reached. Swaps are compared as they are."""
+    if options.test != "bootstrap":
+        return Scale(lambda distance: distance, lambda draws: draws)
     if part.by.expansion.effective >= MANY_UNITS or part.row.question == "seeds":
         return Scale(part.by.expansion.shrunk, lambda draws: draws)
     return Scale(partial(_by_p_value, part, options), partial(normal_scores, sides=options.sides))
