@@ -75,7 +75,6 @@ def same_under(launcher: str, cli: Cli, *sweep: str) -> None:
     assert not Path("runs/.multirun").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_two_cells_are_the_same_in_other_processes(launcher: str, files: Path, cli: Cli) -> None:
     same_under(launcher, cli, "system=predictions", "system.path=good.jsonl,bad.jsonl")
