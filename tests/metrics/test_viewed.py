@@ -445,7 +445,7 @@ def test_evaluate_with_contexts() -> None:
     )
     assert result.scores["gold"].estimate == 0.5
     for wrong, words in (
-        ({"contexts": "a"}, "contexts has 1 item; expected 2, one for each output"),
+        ({"contexts": "a"}, "contexts is a string; expected a list, one item for each example"),
         ({"contexts": ["a", "b"]}, r"contexts\[0\]: 'contexts' is str 'a'; expected a list of contexts"),
         ({"contexts": [["a"], [3]]}, r"contexts\[1\]: 'contexts', number 1, is int '3'"),
         ({"relevant": [["a"], True]}, r"relevant\[1\]: 'relevant' is bool 'True'; expected a list of ids"),
