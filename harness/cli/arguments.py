@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from harness.stats.options import ComparisonOptions
     from harness.types import Progress, RunResult
 
-RUN = "a run folder, a run's name (the newest) or MLflow run id; NAME=GLOB: all runs that fit, as seeds of one system"
+RUN = (
+    "a run folder or a folder of them, a run's name (the newest) or MLflow run id; NAME=GLOB: all runs that fit, as "
+    "seeds of one system"
+)
 
 
 def resampling(command: argparse.ArgumentParser, scores: bool = True) -> None:

@@ -22,7 +22,7 @@ Folder = tuple[str, set[str]]
 def records(below: Path) -> RunRecords:
     """The finished runs in `below` and one or two levels below it, in no order; those that cannot be read are named."""
     try:
-        folders = sorted(_run_folders(str(below), 2))
+        folders = sorted(run_folders(str(below), 2))
     except OSError as error:
         raise HarnessError(f"{below} cannot be read ({error.strerror}); expected a folder with runs") from None
     with collecting_no_garbage():
@@ -77,8 +77,9 @@ def record(folder: Path) -> RunRecord:
     return _record(str(folder), set(os.listdir(folder)))
 
 
-def _run_folders(folder: str, levels: int) -> Iterator[Folder]:
-    """(folder, names in it) of every folder that is a run's; in a run's folder none is looked for."""
+def run_folders(folder: str, levels: int) -> Iterator[Folder]:
+    """(folder, names in it) of every folder that is a run's, at most so many levels below; in a run's folder none is
+    looked for."""
     with os.scandir(folder) as entries:
         inside = list(entries)
     names = {entry.name for entry in inside}
@@ -87,7 +88,7 @@ def _run_folders(folder: str, levels: int) -> Iterator[Folder]:
     elif levels:
         for entry in inside:
             if not entry.name.startswith(".") and entry.is_dir():
-                yield from _run_folders(entry.path, levels - 1)
+                yield from run_folders(entry.path, levels - 1)
 
 
 def _record(folder: str, names: set[str]) -> RunRecord:

@@ -186,6 +186,14 @@ def test_the_command(tmp_path: Path, cli: Callable[..., Called], monkeypatch: py
             (tmp_path / "runs" / data).mkdir(exist_ok=True)
             path.rename(tmp_path / "runs" / data / path.name)
     assert json.loads(cli("best", "--on", "runs/dev", "--report", "runs/test", *fast, "--json").out) == document
+    (tmp_path / "runs" / "dev" / "step-900").mkdir()
+    (tmp_path / "runs" / "dev" / "step-900" / "outputs.jsonl").touch()
+    called = cli("best", "runs/dev", *fast, "--json")
+    assert json.loads(called.out) == plain
+    assert "runs/dev: 'runs/dev/step-900' left out, not finished" in called.err
+    by_system = json.loads(cli("compare", "runs/dev", "--baseline", "step-100", *fast, "--json").out)
+    (row,) = by_system["comparisons"]
+    assert (row["baseline"], row["system"]) == ("dev-step-100", "dev-step-400")
     assert cli("best", *fast).code == 2
     refused = cli("best", *names["dev"], "--further", "10", *fast)
     assert refused.code == 1

@@ -20,7 +20,7 @@ from harness.analysis.stored.trust import Trust, Trusted, described
 from harness.inputs import files
 from harness.inputs.project import runs_folder
 from harness.run.saving import StoredRun
-from harness.store import finished
+from harness.store import finished, records
 from harness.store.places import find
 from harness.types import HarnessError, RunRecord, RunResult
 
@@ -72,15 +72,17 @@ def find_run(name: str | Path) -> Path:
     return newest or folder  # reading a folder that is not a run says what is missing
 
 
-def runs_in(names: Sequence[str]) -> list[str]:
-    """The same names, a folder that holds runs replaced by those in it."""
-    listed: list[str] = []
-    for name in names:
-        folder = Path(name)
-        whole = not _exists(folder) or _exists(folder / MANIFEST)
-        inside = [] if whole else sorted(folder.glob(f"*/{MANIFEST}"))
-        listed += [str(manifest.parent) for manifest in inside] or [name]
-    return listed
+def runs_in(run: Run) -> list[Run]:
+    """What a name stands for: a folder that holds runs, for those in it that have ended."""
+    folder = None if isinstance(run, RunResult | RunRecord) else Path(run)
+    if folder is None or not _exists(folder) or not folder.is_dir() or _exists(folder / MANIFEST):
+        return [run]
+    inside = sorted(records.run_folders(str(folder), 1))
+    ended = [Path(path) for path, names in inside if MANIFEST in names]
+    if ended and len(ended) < len(inside):
+        others = [path for path, names in inside if MANIFEST not in names]
+        log.warning("%s: %s left out, not finished", run, files.some(others))
+    return list(ended) or [run]
 
 
 def _exists(path: Path) -> bool:
@@ -120,16 +122,25 @@ def _to_the_end(runs: list[RunResult]) -> list[RunResult]:
 def loaded_runs(
     runs: Sequence[Run], baseline: Run | None = None, trust: Trusted = False
 ) -> tuple[list[RunResult], RunResult | None]:
-    """(the runs, the baseline), whatever names them; the baseline's name is looked for among the runs first."""
+    """(the runs, the baseline), whatever names them; the baseline's name, or that of its system, is looked for among
+    the runs first."""
     if isinstance(runs, Run):
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     trusted, many = Trust.of(trust), Many()
-    loaded = _to_the_end(listed([ready for run in runs for ready in _loaded(run, trusted, many)], runs))
+    named = [each for run in runs for each in runs_in(run)]
+    loaded = _to_the_end(listed([ready for run in named for ready in _loaded(run, trusted, many)], named))
     base = baseline if isinstance(baseline, RunResult) else None
     if baseline is not None and not isinstance(baseline, RunResult):
-        base = next((run for run in loaded if run.name == str(baseline)), None)
-        base = base or _loaded(baseline, trusted, many)[0]
+        base = _among(loaded, str(baseline)) or _loaded(baseline, trusted, many)[0]
     given = [*runs, baseline]
     fresh = [run for run in (*loaded, base) if run is not None and not any(run is other for other in given)]
     _say_untested(list({id(run): run for run in fresh}.values()))
     return loaded, base
+
+
+def _among(runs: Sequence[RunResult], name: str) -> RunResult | None:
+    """The run of this name or, where no two on the same data have it, of this system."""
+    by_name = [run for run in runs if run.name == name]
+    of_system = [run for run in runs if run.system == name]
+    alone = len({run.dataset_key for run in of_system}) == len(of_system)
+    return next(iter(by_name or (of_system if alone else ())), None)

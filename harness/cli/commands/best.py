@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
     )
     best.add_argument("runs", nargs="*", metavar="RUN", help="all the runs that the best was chosen from")
     best.add_argument(
-        "--on", nargs="+", metavar="RUN", help="choose the best of these runs (or of a folder of runs), on dev data ..."
+        "--on", nargs="+", metavar="RUN", help="choose the best of these runs, on dev data ..."
     )
     best.add_argument(
         "--report",
@@ -112,11 +112,11 @@ def _reported(options: Any, asked: Any) -> None:
     from dataclasses import asdict
 
     from harness.analysis.comparing.groups import by_parameter
-    from harness.analysis.stored.loading import loaded_runs, runs_in
+    from harness.analysis.stored.loading import loaded_runs
     from harness.analysis.sweeps.dev_to_test import report_chosen
 
     on, report = (
-        by_parameter(loaded_runs(runs_in(runs), None, trust_of(options))[0], options.group_by)
+        by_parameter(loaded_runs(runs, None, trust_of(options))[0], options.group_by)
         for runs in (options.on, options.report)
     )
     rows = _wanted(report_chosen(on, report, asked, progress(options)), options.score)
