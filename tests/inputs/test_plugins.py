@@ -25,7 +25,7 @@ HERE = f"{__name__}.Plugin"
         ({}, "x.size is not set; expected x.size=…"),
         ({"size": "big"}, "x.size is 'big'; expected a whole number"),
         ({"size": True}, "x.size is True; expected a whole number"),
-        ({"size": 1, "names": "a"}, "x.names is 'a'; expected a list of texts or null"),
+        ({"size": 1, "names": "a"}, "x.names is 'a'; expected a list of texts or null, as 'x.names=[a]'"),
         ({"size": 1, "names": [1]}, "x.names is [1]; expected a list of texts or null"),
         ({"size": 1, "rate": "x"}, "x.rate is 'x'; expected a number"),
         ({"size": 1, "on": 1}, "x.on is 1; expected true or false"),

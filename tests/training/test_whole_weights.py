@@ -44,7 +44,7 @@ def test_what_a_rank_cannot_generate_with_is_refused_before_training() -> None:
         with pytest.raises(
             HarnessError, match=rf"weights are sharded over ranks \({way}\), and a rank cannot generate"
         ):
-            callback.on_train_begin(*BEGIN, model=sharded)
+            callback.on_train_begin(*BEGIN, model=sharded, processing_class=object())
 
 
 class Shards:
