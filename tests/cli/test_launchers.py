@@ -29,6 +29,9 @@ import os, signal, sys
 def copy(example, **options):
     return example["source"]
 
+def shout(example, **options):
+    return example["source"].upper()
+
 def kill(example):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -140,13 +143,13 @@ def test_a_killed_process(launcher: str, files: Path, cli: Cli) -> None:
     (files / "functions.py").write_text(FUNCTIONS)
     called = cli(
         *RUN, "--multirun", "--json", f"hydra/launcher={launcher}", "system=python",
-        "system.function='functions.py:copy','functions.py:kill','functions.py:copy'", "system.batch_size=1,2",
+        "system.function='functions.py:copy','functions.py:kill','functions.py:shout'", "system.batch_size=1,2",
     )  # fmt: skip
     assert called.code == 1
     answer = json.loads(called.out)
     assert [failure["cell"] for failure in answer["failures"]] == [2, 3]
     assert all("its process was lost" in failure["error"] for failure in answer["failures"])
-    assert {run["system"] for run in answer["runs"]} == {"copy"}
+    assert {run["system"] for run in answer["runs"]} == {"copy", "shout"}
 
 
 def test_a_cell_that_leaves_no_word(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
