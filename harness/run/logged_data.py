@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.datasets.file import FileDataset
+from harness.inputs import functions
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.files import Row
 from harness.inputs.kept import Kept
@@ -52,6 +53,9 @@ def _read(data: Any) -> tuple[str | None, Iterator[Examples]]:
     if isinstance(data, str | Path):
         file = FileDataset(str(data))
         return file.name, file.blocks()
+
+    if not isinstance(data, Iterable):
+        raise HarnessError(f"log_dataset got {functions.kind(data)}; expected a stored run, a data file or rows")
 
     def rows() -> Iterator[Row]:
         for number, row in enumerate(data, start=1):

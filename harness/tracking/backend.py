@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import logging
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -105,7 +106,9 @@ def _scheme(uri: str) -> str:
 
 def quiet() -> None:
     """Importing mlflow sets its loggers to INFO, and imports polars where it is installed, which puts a handler before
-    Python's under which Ctrl-C no longer breaks off what is waited for; called after that."""
+    Python's under which Ctrl-C no longer breaks off what is waited for; so it is imported here first."""
+    import mlflow  # noqa: F401
+
     for noisy in ("mlflow", "mlflow.store.db.utils", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     if hasattr(signal, "siginterrupt"):  # not on Windows
@@ -165,13 +168,38 @@ def alone(uri: str) -> Iterator[None]:
 def opened(uri: str) -> Any:
     """MLflow's client on the store, which is made if it is SQLite and does not exist; call it `alone`."""
     with left_alone():
-        from mlflow import MlflowClient
-
         quiet()
         file = sqlite_file(uri)
         if file is not None and not file.exists():
             _make(file)
+        return client_of(uri)
+
+
+def client_of(uri: str) -> Any:
+    """MLflow's client; of a database that a newer MLflow has changed MLflow says the contrary, that it is out of date
+    and should be upgraded, which no command of this version can do."""
+    import mlflow
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    quiet()
+    try:
         return MlflowClient(tracking_uri=uri)
+    except MlflowException as error:
+        tables = re.search(r"out-of-date database schema \(found version (\w+)", str(error))
+        if tables is None or list(_changes_of_tables(f"{tables[1]}_*.py")):
+            raise
+        raise HarnessError(
+            f"the store was last opened by a newer MLflow than {mlflow.__version__}, which is installed here; "
+            "expected that version (pip install --upgrade mlflow), or another tracking.uri"
+        ) from None
+
+
+def _changes_of_tables(pattern: str) -> Iterator[Path]:
+    """A file a change, named by its id, from MLflow's first version on."""
+    import mlflow.store
+
+    return Path(mlflow.store.__path__[0]).glob(f"db_migrations/versions/{pattern}")
 
 
 def _make(file: Path) -> None:
@@ -198,10 +226,9 @@ def _make(file: Path) -> None:
 
 def _version_of_tables() -> str:
     """Of MLflow and of its changes to the tables."""
-    import mlflow.store
+    import mlflow
 
-    changes = Path(mlflow.store.__path__[0]).glob("db_migrations/versions/*.py")
-    return digest([mlflow.__version__, sorted(path.name for path in changes)])[:16]
+    return digest([mlflow.__version__, sorted(path.name for path in _changes_of_tables("*.py"))])[:16]
 
 
 def _tables(file: Path) -> bytes:

@@ -27,7 +27,7 @@ from harness.inputs.parts import parts_of
 from harness.inputs.project import runs_folder
 from harness.inputs.rows import Columns, Reader
 from harness.tracking import evaluation_datasets
-from harness.tracking.backend import default_uri, quiet, reachable
+from harness.tracking.backend import client_of, default_uri, quiet, reachable
 from harness.types import Dataset, Example, Examples, HarnessError
 
 TARGET = "harness.tracking.datasets.MlflowDataset"
@@ -108,10 +108,8 @@ class MlflowDataset(Dataset):
     def _input(self, run_id: str) -> Path | Iterator[files.Row]:
         """What the data set logged as an input of the run was made from."""
         import mlflow.data
-        from mlflow import MlflowClient
 
-        quiet()
-        logged = [entry.dataset for entry in MlflowClient(self.uri).get_run(run_id).inputs.dataset_inputs]
+        logged = [entry.dataset for entry in client_of(self.uri).get_run(run_id).inputs.dataset_inputs]
         chosen = [dataset for dataset in logged if self.input in (None, dataset.name)]
         if len(chosen) != 1:
             names = ", ".join(sorted(dataset.name for dataset in logged)) or "none"
@@ -139,11 +137,9 @@ class MlflowDataset(Dataset):
 
     def _records(self) -> Iterator[files.Row]:
         """The records of an evaluation data set, page by page."""
-        from mlflow import MlflowClient
         from mlflow.tracking._tracking_service.utils import _get_store
 
-        quiet()
-        dataset = self._dataset(MlflowClient(self.uri))
+        dataset = self._dataset(client_of(self.uri))
         if self.version not in (None, dataset.digest):
             raise HarnessError(
                 f"the data set {dataset.name!r} in MLflow has the version {dataset.digest} now; expected "
@@ -170,10 +166,7 @@ class MlflowDataset(Dataset):
             return None
         try:
             self._check_store()
-            from mlflow import MlflowClient
-
-            quiet()
-            return str(self._dataset(MlflowClient(self.uri)).digest)
+            return str(self._dataset(client_of(self.uri)).digest)
         except Exception as error:
             log.debug("%s gives no version of %s: %s", self.uri, self.path, error)
             return None

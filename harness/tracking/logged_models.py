@@ -119,14 +119,11 @@ def versions_of(model: Any) -> list[tuple[str, str]]:
 def set_alias(uri: str, run_id: str, alias: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Gives the model of a run this alias in the registry; the ids of the run's models, and (name, version) of what has
     the alias now, none where the model is not registered."""
-    from mlflow import MlflowClient
+    from harness.tracking.backend import bounded, client_of, reachable
 
-    from harness.tracking.backend import bounded, quiet, reachable
-
-    quiet()
     reachable(uri)
     with bounded(0):
-        client = MlflowClient(tracking_uri=uri)
+        client = client_of(uri)
         models = [str(model.model_id) for model in client.get_run(run_id).inputs.model_inputs]
         versions = [entry for model in models for entry in versions_of(client.get_logged_model(model))]
         newest = dict(sorted(versions, key=lambda entry: int(entry[1])))

@@ -10,7 +10,7 @@ under one parent run, those of a training run's checkpoints under one that has t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -141,7 +141,7 @@ class MlflowTracker:
         """Puts on the page of the parent of stored runs what came out of them, where it is not there; whether it was
         not. `make` makes it, which takes seconds."""
         of = parents.results_of([run.manifest for run in runs])
-        if known.tagged(self.uri, self.experiment, {**dict(parent.tags), parents.OUTCOME: of}):
+        if self._there({**dict(parent.tags), parents.OUTCOME: of}):
             return False
         with backend.anonymous() if self.anonymous else nullcontext():
             reachable(self.uri)
@@ -156,6 +156,17 @@ class MlflowTracker:
                     return False
                 parents.log_outcome(client, run_id, outcome, of)
         return True
+
+    def _there(self, tags: Mapping[str, str]) -> bool:
+        """Whether the store has a run with these tags."""
+        if backend.sqlite_file(self.uri) is not None:
+            return known.tagged(self.uri, self.experiment, tags)
+        with backend.anonymous() if self.anonymous else nullcontext():
+            reachable(self.uri)
+            with backend.bounded(0):
+                client = backend.opened(self.uri)
+                experiment = client.get_experiment_by_name(self.experiment)
+                return experiment is not None and bool(claim.matching(client, experiment.experiment_id, tags))
 
     def _page(self, experiment: str, run_id: str) -> str:
         if self.uri.startswith("http"):

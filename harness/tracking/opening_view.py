@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any
 
 from harness.tracking import labelling
-from harness.tracking.backend import bounded, quiet, reachable
+from harness.tracking.backend import bounded, client_of, reachable
 from harness.tracking.content import MAX_TAG
-from harness.types import RunResult
+from harness.types import HarnessError, RunResult
 
 log = logging.getLogger(__name__)
 NAME = "harness"
@@ -74,13 +74,12 @@ def runs_page(uri: str, address: str, experiment: str) -> str:
 
 def _experiment(uri: str, name: str) -> Any:
     """As the store has it; None where it does not answer or has none of that name."""
-    from mlflow import MlflowClient
-
-    quiet()
     try:
         reachable(uri)
         with bounded(0):
-            return MlflowClient(tracking_uri=uri).get_experiment_by_name(name)
+            return client_of(uri).get_experiment_by_name(name)
+    except HarnessError:
+        raise
     except Exception as error:  # MLflow raises its own, its database's and the network's errors
         log.debug("%s gives no experiment %s: %s", uri, name, error)
         return None

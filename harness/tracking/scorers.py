@@ -13,8 +13,10 @@ What is computed is computed by `harness.evaluate`, found by its name as plug-in
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mlflow.entities import Feedback
@@ -55,7 +57,8 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
     def __call__(self, *, inputs: Any = None, outputs: Any = None, expectations: Any = None) -> Feedback:
         """The score of one output; the row is kept for the corpus."""
         row = (_text(outputs), _references(expectations), _source(inputs))
-        score = self._scored([row], 0)
+        with _of_one_row():
+            score = self._scored([row], 0)
         value = None if score.estimate is None else score.estimate + 0.0  # an object of its own
         if value is not None:
             with self._lock:
@@ -115,6 +118,28 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
         with self._lock:
             self._rows.clear()
         self._whole = None
+
+
+_lock = threading.Lock()
+_unsaid: list[int] = []
+"""For each row that is being scored: the level of the metrics' log before the first of them."""
+
+
+@contextmanager
+def _of_one_row() -> Iterator[None]:
+    """What metrics warn of is said of all rows together: nobody reads a line a row. Rows are scored in several threads:
+    the first quietens the log, the last lets it speak."""
+    log = logging.getLogger("harness.metrics")
+    with _lock:
+        _unsaid.append(_unsaid[0] if _unsaid else log.level)
+        log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _unsaid.pop()
+            if not _unsaid:
+                log.setLevel(before)
 
 
 def _text(outputs: Any) -> str:

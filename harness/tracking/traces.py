@@ -123,9 +123,7 @@ def _trace(row: Mapping[str, Any], place: Place, run: RunResult, known: Mapping[
     end = milliseconds(run.manifest["ended"])
     seconds = known.get("seconds") if isinstance(known.get("seconds"), int | float) else 0
     start = end - round(1000 * (seconds or 0))
-    inputs: dict[str, Any] = {"source": _cut(row.get("source"))}
-    if row.get(CONTEXTS) is not None:
-        inputs[CONTEXTS] = [_cut(part) for part in row[CONTEXTS]]
+    inputs = _inputs(row)
     output = _cut(row.get("output"))
     usage = _usage(known)
     metadata = {"mlflow.sourceRun": place.run_id, "mlflow.user": user()}
@@ -147,6 +145,19 @@ def _trace(row: Mapping[str, Any], place: Place, run: RunResult, known: Mapping[
     )
     times = (start * 1_000_000, end * 1_000_000)
     return info, _span(number, run.system, (inputs, output, row.get("error"), usage), times)
+
+
+def _inputs(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the system saw; of a context what is known of it.
+
+    >>> _inputs({"source": "why?", "contexts": [{"id": None, "text": "so", "score": 0.5}]})
+    {'source': 'why?', 'contexts': [{'text': 'so', 'score': 0.5}]}
+    """
+    inputs: dict[str, Any] = {"source": _cut(row.get("source"))}
+    if row.get(CONTEXTS) is not None:
+        parts = [part if isinstance(part, Mapping) else {"text": part} for part in row[CONTEXTS]]
+        inputs[CONTEXTS] = [{name: _cut(value) for name, value in part.items() if value is not None} for part in parts]
+    return inputs
 
 
 def _usage(known: Mapping[str, Any]) -> dict[str, int]:

@@ -104,6 +104,7 @@ def test_what_is_refused(files: Path, uri: str) -> None:
         ([], "empty", "has no example; expected at least one"),
         ([{"source": "a"}], None, r"rows have no name; expected log_dataset\(rows, NAME\)"),
         (["text"], "odd", "row 1 is no mapping"),
+        (3, "odd", "log_dataset got int '3'; expected a stored run, a data file or rows"),
         ("none.jsonl", None, "none.jsonl"),
     ):
         with pytest.raises(HarnessError, match=message):

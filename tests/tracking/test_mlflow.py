@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +180,23 @@ def test_a_store_that_is_no_database(files: Path) -> None:
     assert "the run was not logged to MLflow" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(list(files.glob("runs/*/*/scores.json"))) == 1
+
+
+def test_a_store_that_a_newer_mlflow_has_changed(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow says that it is out of date and to be upgraded, which the older version cannot do."""
+    assert cli(*LEXICAL, "system.path=good.jsonl").code == 0
+    for name, change in (("newer", "f00f00f00f00"), ("older", "0584bdc529eb")):
+        shutil.copy("runs/mlflow.db", f"{name}.db")
+        with closing(sqlite3.connect(f"{name}.db")) as store, store:
+            store.execute(f"update alembic_version set version_num = '{change}'")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{files}/newer.db")
+    said = "the store was last opened by a newer MLflow than 3."
+    run = cli(*LEXICAL, "system.path=bad.jsonl")
+    assert run.code == 0 and said in run.err and "out-of-date" not in run.err
+    for arguments in (("sync",), ("ui", "--no-open"), ("run", "dataset=mlflow", "dataset.path=dev", "system=lead")):
+        called = cli(*arguments)
+        assert called.code == 1 and said in called.out + called.err, arguments
+    assert "mlflow db upgrade" in cli("sync", "--uri", f"sqlite:///{files}/older.db").out  # then MLflow is right
 
 
 @pytest.mark.slow

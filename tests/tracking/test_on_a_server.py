@@ -39,6 +39,22 @@ def mlflow_of(folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "server"])
+def test_what_a_parent_says_is_not_made_again(
+    files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its figures and its report take seconds, which syncing what is there would cost each time."""
+    uri = f"sqlite:///{files}/runs/mlflow.db" if kind == "sqlite" else request.getfixturevalue("server")
+    named = (f"tracking.uri={uri}", "tracking.experiment=said")
+    called = cli(*RUN, "--multirun", "system.path=good.jsonl,bad.jsonl", *named)
+    assert (called.code, called.err) == (0, "")
+    made: list[Any] = []
+    monkeypatch.setattr("harness.analysis.sweeps.outcomes.outcome", made.append)
+    called = cli("sync", "--uri", uri)
+    assert (called.code, called.err, made) == (0, "", [])
+    assert "2 already there" in called.out
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "server"])
 def test_what_is_in_a_run(files: Path, cli: Cli, kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     uri = f"sqlite:///{files}/runs/mlflow.db" if kind == "sqlite" else request.getfixturevalue("server")
     subprocess.run("git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git add dev.jsonl", shell=True, check=True, cwd=files)  # fmt: skip

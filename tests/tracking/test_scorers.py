@@ -75,6 +75,16 @@ def test_rows_that_disagree_are_refused() -> None:
         scorers.Rouge("rouge7x")(outputs="a", expectations={"references": "a"})
 
 
+def test_what_a_metric_warns_of_is_said_once_for_all_rows(caplog: pytest.LogCaptureFixture) -> None:
+    scorer = scorers.Rouge("rouge1", resamples=20)
+    rows = [("ação é boa", ["a ação é boa"]), ("não há pão", ["não há mais pão"])]
+    values = [scorer(outputs=text, expectations={"references": references}).value for text, references in rows]
+    assert caplog.messages == []
+    scorer.aggregations[0](values)
+    (said,) = caplog.messages
+    assert "62 % of the references' words" in said
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # MLflow warns of itself
 def test_mlflow_evaluates_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

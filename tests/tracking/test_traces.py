@@ -124,6 +124,13 @@ def test_so_many_traces_are_refused(files: Path, cli: Cli) -> None:
         assert f"tracking.traces={wrong}; expected 0 to 10,000: a trace an example" in called.err
 
 
+def test_a_context_is_cut_as_any_text() -> None:
+    contexts = [{"id": "c1", "text": "word " * 5000, "score": None}]
+    (context,) = traces._inputs({"source": "a", "contexts": contexts})["contexts"]
+    assert context["id"] == "c1" and "score" not in context
+    assert context["text"].endswith(" … [5,000 more characters]")
+
+
 def test_what_the_journal_tells_of_an_output(tmp_path: Path) -> None:
     journal = tmp_path / "outputs.jsonl"
     lines = ('{"key": "a", "text": "x", "info": {"seconds": 1}}', '{"key": "b", "text": "y", "info": {"seconds": 2}}')

@@ -18,9 +18,7 @@ def add(commands: Any) -> None:
         "be worth. With --on and --report: chosen on one data set, reported on another.",
     )
     best.add_argument("runs", nargs="*", metavar="RUN", help="all the runs that the best was chosen from")
-    best.add_argument(
-        "--on", nargs="+", metavar="RUN", help="choose the best of these runs, on dev data ..."
-    )
+    best.add_argument("--on", nargs="+", metavar="RUN", help="choose the best of these runs, on dev data ...")
     best.add_argument(
         "--report",
         nargs="+",
