@@ -285,7 +285,7 @@ def answer(example):
 """
 PLANTED_VALUES = [value for value, _, _ in VALUES]
 PARTS = sorted({part for _, part, _ in VALUES if len(part) >= 8})
-RUN = ("run", "--config-dir", "conf", "experiment=planted", "stats.resamples=20")
+RUN = ("run", "--config-dir", "conf", "experiment=hiding", "stats.resamples=20")
 
 
 def plant(folder: Path) -> None:
@@ -299,7 +299,7 @@ def plant(folder: Path) -> None:
     }  # fmt: skip
     (folder / "conf" / "experiment").mkdir(parents=True)
     text = yaml.safe_dump(config, sort_keys=False)
-    (folder / "conf" / "experiment" / "planted.yaml").write_text(f"# @package _global_\n{text}")
+    (folder / "conf" / "experiment" / "hiding.yaml").write_text(f"# @package _global_\n{text}")
 
 
 def leaks(text: str) -> list[str]:
@@ -311,7 +311,7 @@ def leaks(text: str) -> list[str]:
 def test_a_planted_secret_is_nowhere(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(files)
     uri = f"sqlite:///{files}/runs/mlflow.db"
-    folder = "runs/harness/dev-planted"
+    folder = "runs/harness/dev-hiding"  # a name that, before a random id, is no secret (planted1)
     calls = [
         (0, *RUN, f"tracking.uri={uri}", f"output_dir={folder}", "hydra.output_subdir=.hydra"),
         (0, *RUN, "--cfg", "job"),
