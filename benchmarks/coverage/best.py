@@ -33,9 +33,9 @@ CELLS = (
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### The best of many", "")
-    yield f"Made-up runs on {EXAMPLES} examples, {RESAMPLES} resamples. How often 95 % intervals hold the winner's true"
-    yield "score, %: its own, the corrected one, and that of a held-out half (`--split`); and how far off its score is"
-    yield "on average, in standard errors of one run."
+    yield f"Simulated runs on {EXAMPLES} examples, {RESAMPLES} resamples: how often 95 % intervals hold the winner's"
+    yield "true score, % (its own, the corrected one, and that of a held-out half with `--split`), and how far off"
+    yield "its score is on average, in standard errors of one run."
     rows = []
     for kind, spread, correlation in CELLS:
         for k in RUNS:

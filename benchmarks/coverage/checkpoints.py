@@ -99,11 +99,11 @@ def judged(training: Training, rng: np.random.Generator, seed: int) -> Tally:
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Learning curves", "")
-    yield "Training runs, %. *Band*: how often the 95 % band holds at all steps at once, and beside it the intervals of"
-    yield "single steps. *Too late*: the earliest step that cannot be told from the best lies behind the first that is"
-    yield "truly the best. *Bound*: it is truly worse by no more than `at_most`. *Worse*: it is truly worse by the"
-    yield "margin (a point, or 0.05 of a share) or more, which few examples cannot tell. *Beyond*: with the margin"
-    yield "given, the step that is named as within it is not. *Worth*: as many more steps gain no more than was said."
+    yield "Simulated training runs, %. *Band*: the 95 % band holds at all steps at once; beside it, intervals of"
+    yield "single steps. *Too late*: the earliest step that cannot be told from the best comes after the first that"
+    yield "is truly the best. *Bound*: it is truly worse by no more than `at_most`. *Worse*: it is truly worse by"
+    yield "the margin (a point, or 0.05 of a share) or more, which few examples cannot show. *Beyond*: with the"
+    yield "margin given, the step named as within it is not. *Worth*: as many more steps gain no more than stated."
     rows = []
     for kind in MARGIN:
         for shape in SHAPES if kind == "share" else SHAPES[:-1]:

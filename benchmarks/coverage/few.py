@@ -59,7 +59,7 @@ def lines(section: Section) -> Iterator[str]:
 
 def _examples(section: Section) -> Iterator[str]:
     yield from ("### Few examples", "")
-    yield "How often 95 % intervals of a mean hold, %: of values that lie evenly around it, and of skewed ones."
+    yield "How often 95 % intervals of a mean hold, %, for symmetric and for skewed values."
     rows = []
     for n in EXAMPLES[1:]:
         tally = simulated(partial(interval_of_examples, n), section.samples, (1, n))
@@ -68,7 +68,7 @@ def _examples(section: Section) -> Iterator[str]:
             shown = section.held(own, "a mean of 20 examples or more") if n >= 20 else section.plain(own)
             rows.append([name, f"{n}", shown, section.plain(tally[f"{name} percentile"])])
     yield from ("", *table(["values", "n", "default (expanded)", "percentile"], rows), "")
-    yield "Alarms of tests at 5 % where nothing differs, %."
+    yield "How often tests at 5 % raise an alarm where nothing differs, %."
     rows = []
     for n in EXAMPLES:
         tally = simulated(partial(alarms_of_examples, n), section.samples, (2, n))
@@ -109,8 +109,8 @@ def sizes_of(count: int, rng: np.random.Generator) -> Array:
 
 def _clusters(section: Section) -> Iterator[str]:
     yield from ("### Few clusters of unequal sizes", "")
-    yield "How often 95 % intervals hold, %: of a mean whose values have a correlation of 0.3 within a cluster, and of"
-    yield "shares (0.2). The first of each is the default, the second `percentile`."
+    yield "How often 95 % intervals hold, %, for a mean whose values have a correlation of 0.3 within a cluster, and"
+    yield "for shares (0.2). The first of each is the default, the second `percentile`."
     kinds = ["mean", *(f"share {share:g}" for share in SHARES)]
     rows = []
     for count in CLUSTERS:
@@ -122,7 +122,8 @@ def _clusters(section: Section) -> Iterator[str]:
             cells.append(f"{shown}; {plain}")
         rows.append([f"{count}", *cells])
     yield from ("", *table(["clusters", *kinds], rows, left=0), "")
-    yield "Alarms of tests at 5 % where nothing differs, %. Five clusters cannot reach 5 %, and the verdict says so."
+    yield "How often tests at 5 % raise an alarm where nothing differs, %. Five clusters cannot reach 5 %; the"
+    yield "verdict says so."
     rows = []
     for count in CLUSTERS:
         tally = simulated(partial(alarms_of_clusters, count), section.samples, (4, count))
@@ -157,7 +158,7 @@ def alarms_of_clusters(count: int, rng: np.random.Generator, seed: int) -> Tally
 
 def _strata(section: Section) -> Iterator[str]:
     yield from ("### Small strata", "")
-    yield "How often 95 % intervals hold, %, where each of ten strata has so few examples; below 4 they are merged."
+    yield "How often 95 % intervals hold, %, for this many examples in each of ten strata; below 4 they are merged."
     rows = []
     for size in STRATA:
         tally = simulated(partial(interval_of_strata, size), section.samples, (5, size))

@@ -19,9 +19,9 @@ MARGINS = {"mean": 0.2, "share": 0.05}
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### The gate", "")
-    yield "Of models that are worse by exactly the margin, how many pass, and how many are called worse; of those that"
-    yield "did not change (new outputs, the same quality), how many pass, cannot be told, and are called worse, %."
-    yield "Margins: a fifth of the standard deviation of an example's difference, and 5 points of a share of 0.8."
+    yield "Of models worse by exactly the margin, how many pass and how many are called worse; of unchanged models"
+    yield "(new outputs, the same quality), how many pass, cannot be told, and are called worse, %. Margins: a fifth"
+    yield "of the standard deviation of an example's difference, and 5 points of a share of 0.8."
     rows = []
     for kind in MARGINS:
         for n in SIZES:

@@ -172,8 +172,9 @@ ERRORS = {
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Metrics and people", "")
-    yield f"Made-up panels, {RESAMPLES} resamples each. How often 95 % intervals of agreement hold, %: of these systems"
-    yield "on endless items (`--resample items`), of other systems (`systems`), of others of both."
+    yield f"Simulated panels, {RESAMPLES} resamples each. How often 95 % intervals of agreement hold, %: for these"
+    yield "systems on unlimited items (`--resample items`), for other systems (`systems`), and for other systems and"
+    yield "items (`both`)."
     rows = []
     for drawn, sizes in SIZES.items():
         for s, n in sizes:
@@ -181,9 +182,9 @@ def lines(section: Section) -> Iterator[str]:
             cells = [section.held(share, "agreement of a metric with people") for share in tally.values()]
             rows.append([drawn, f"{s}", f"{n}", *cells])
     yield from ("", *table(["drawn", "systems", "items", *tally], rows), "")
-    yield "How often a test at 5 % calls one of two metrics better that are as good as each other, %: 8 systems, 60"
-    yield "items. With `items`, both misjudge the same systems. The second of a cell of `both` is the p of outputs that"
-    yield "change places one by one, which is about these systems only and not what the verdict follows."
+    yield "How often a test at 5 % calls one of two equally good metrics better, %: 8 systems, 60 items. With"
+    yield "`items`, both misjudge the same systems. The second number in a cell of `both` is the p from swapping"
+    yield "outputs one by one, which is about these systems only; the verdict does not follow it."
     rows = []
     for name, world in ERRORS.items():
         for drawn in META_DRAWN:
@@ -196,8 +197,8 @@ def lines(section: Section) -> Iterator[str]:
                 cells.append(section.alarms(tally[part], "a test of which metric agrees better") + beside)
             rows.append([drawn, name, *cells])
     yield from ("", *table(["drawn", "metrics err on", *names], rows, left=2), "")
-    yield "Human scores of 1,000 outputs from labels of some and a metric (`--predict`): how often 95 % intervals hold,"
-    yield "%, and how many labels without the metric one is worth."
+    yield "Human scores of 1,000 outputs, from labels of some and a metric (`--predict`): how often 95 % intervals"
+    yield "hold, %, and how many labels without the metric one label is worth."
     rows = []
     for labels in (20, 50, 200):
         for wrong in (3.0, 0.3):

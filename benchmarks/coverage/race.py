@@ -87,8 +87,8 @@ def raced(world: World, rng: np.random.Generator, seed: int) -> Tally:
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Races", "")
-    yield f"k made-up systems on {N:,} examples, or {CLUSTERS} clusters of them, %: how often a race at {100 * ERROR:g}"
-    yield "% drops the best, and what of the grid's outputs it takes, on average."
+    yield f"k simulated systems on {N:,} examples, or {CLUSTERS} clusters of them, %: how often a race at"
+    yield f"{100 * ERROR:g} % drops the best, and what share of the grid's outputs it takes on average."
     rows = []
     for name, kind in (
         ("mean", {}),

@@ -115,8 +115,9 @@ def compared(world: World, simulation: int, test: str = "bootstrap", resamples: 
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Several outputs of an example, and seeds", "")
-    yield "Made-up systems, %: how often tests at 5 % alarm where nothing differs, how often they detect a difference"
-    yield "of 2.8 standard errors, how often `harness power` says that they will, and how often 95 % intervals hold."
+    yield "Simulated systems, %: how often tests at 5 % raise an alarm where nothing differs, how often they detect"
+    yield "a difference of 2.8 standard errors, how often `harness power` predicts that, and how often 95 %"
+    yield "intervals hold."
     rows = []
     for name, world, test in cells():
         purpose = (8, world.n, world.repeats, round(world.effect), test == "bootstrap")
@@ -132,7 +133,7 @@ def lines(section: Section) -> Iterator[str]:
         )  # fmt: skip
     yield from ("", *table(["outputs", "n", "alarms", "power", "planned", "interval"], rows))
     yield from ("", "### Shares of the noise, and the best of k", "")
-    yield "How often the 95 % interval of the share that seeds have in the noise holds it, and that of pass_k, %."
+    yield "How often 95 % intervals hold, %: of the seeds' share of the noise, and of pass_k."
     rows = []
     for name, effect in EFFECTS.items():
         for seeds in SEEDS:

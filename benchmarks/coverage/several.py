@@ -22,8 +22,8 @@ DECIDED = ("better", "worse")
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Several small data sets", "")
-    yield "The average over three data sets, %: how often its 95 % interval holds, and how often tests at 5 % alarm"
-    yield "where nothing differs, on the average and on any of the three after max-T."
+    yield "The average over three data sets, %: how often its 95 % interval holds, and how often tests at 5 % raise"
+    yield "an alarm where nothing differs, on the average and on any of the three after max-T."
     rows = []
     for sizes in SETS:
         tally = simulated(partial(of_sets, sizes), section.samples, (6, *sizes))
@@ -36,8 +36,8 @@ def lines(section: Section) -> Iterator[str]:
         rows.append([", ".join(map(str, sizes)), held, *shown])
     heads = ["examples of each", "interval", *(f"{test}: {what}" for test in TESTS for what in ("average", "any"))]
     yield from ("", *table(heads, rows), "", "### Margins", "")
-    yield "Of systems that are worse by exactly the margin, how many are called not worse, and of those better by it"
-    yield "how many equivalent, %; beside them how many equal systems are called equivalent."
+    yield "Of systems worse by exactly the margin, how many are called not worse; of systems better by exactly the"
+    yield "margin, how many are called equivalent, %. Beside them, how many equal systems are called equivalent."
     rows = []
     for kind in ("mean", "share"):
         for n in SIZES:

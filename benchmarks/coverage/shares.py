@@ -31,8 +31,8 @@ OUTPUTS, RESAMPLES = 3, 500
 
 def lines(section: Section) -> Iterator[str]:
     yield from ("### Scores of zeros and ones", "")
-    yield "How often 95 % intervals of a share hold, %, and the mean width of the default; exact, not simulated, but"
-    yield "for the resamples of `percentile` and `bca`."
+    yield "How often 95 % intervals of a share hold, %, and the mean width of the default. Exact, not simulated,"
+    yield "except for the resamples of `percentile` and `bca`."
     rows = []
     for share in SHARES:
         for n in SIZES:
