@@ -46,13 +46,13 @@ def main(chosen: list[str]) -> None:
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     head = f"""# Performance
 
-*Not run here: it takes an hour, and its numbers are of the machine.*
+*Not run here: it takes an hour, and its numbers depend on the machine.*
 
 ```console
 $ make bench
 ```
 
-Written by it on {machine}; the peer runs beside it on the same data.
+Written by this command on {machine}; each peer runs beside it on the same data.
 Machines are noisy: read ratios, not seconds.
 """
     tables: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {

@@ -404,10 +404,10 @@ def main() -> None:
         "$ python -m benchmarks.agreement",
         "```",
         "",
-        "Our lexical metrics beside scores that others published or that the reference tools gave.",
+        "Our lexical metrics compared with scores that others published or that the reference tools gave.",
         "",
-        "A value agrees where it has the digits that the tool prints or, where these are nine or more, is within 1e-9.",
-        "The largest difference is taken after rounding as the tool does, and without at nine digits or more.",
+        "A value agrees if it has the digits that the tool prints or, if these are nine or more, is within 1e-9.",
+        "The largest difference is taken after rounding as the tool does; at nine digits or more, without rounding.",
         "",
     ]
     PAGE.write_text("\n".join([*opening, *table, "", *numbered, ""]), encoding="utf-8")

@@ -222,14 +222,15 @@ def tables() -> Iterator[str]:
     if SCALE == 1:
         yield f"The run of {MILLION:,} pairs is {BEFORE / million.mine.wall:.1f} times as fast as before ({BEFORE} s)."
     yield growth(million.mine, many.mine) if many else left_out()
-    yield f"Of {', '.join(HEAVY)} the run of {FEW} pairs imports {', '.join(packages) or 'none'}."
+    yield f"The run of {FEW} pairs imports {', '.join(packages) or 'none'} of {', '.join(HEAVY)}."
 
 
 def introduction() -> Iterator[str]:
     yield (
-        "What a user calls, from start to end. A command is a process of its own, imports and all files included, "
-        "with `progress=false` and, but for the last row, `tracking=none`; its kernels and the tables of a new MLflow "
-        "store are on disk from an earlier run. `harness.evaluate` is called in one process, compiled before, the best "
+        "What a user calls, from start to end. Each command is a new process, and its time includes imports and all "
+        "files, with `progress=false` and, except in the last row, `tracking=none`; kernels and the tables of a new "
+        "MLflow store are on disk from an earlier run. `harness.evaluate` is called in one process, already compiled, "
+        "the best "
         f"of {REPEATS} by processor time; its peer scores every pair and the corpus, once. The run of {FEW} pairs is "
         f"the median of {REPEATS}. "
         "No text occurs twice. Processor time is that of all threads."
@@ -242,7 +243,8 @@ def introduction() -> Iterator[str]:
 def growth(million: Used, many: Used) -> str:
     wall, processor = many.wall / million.wall, many.processor / million.processor
     return (
-        f"{MANY / MILLION:.0f} times the pairs take {wall:.1f} times the wall and {processor:.1f} the processor time."
+        f"{MANY / MILLION:.0f} times the pairs take {wall:.1f} times the wall time and "
+        f"{processor:.1f} times the processor time."
     )
 
 
