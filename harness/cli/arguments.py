@@ -74,7 +74,7 @@ def trusting(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--trust",
         action="store_true",
-        help="run the code and load the models that the run folders name; what, is shown (default: metrics of this "
+        help="run the code and load the models that the run folders name, after showing them (default: metrics of this "
         "package only; scores of others are shown and not tested)",
     )
     command.add_argument("--config-dir", metavar="DIR", help="trust the metrics that DIR/metrics/*.yaml names")
@@ -86,8 +86,8 @@ def trusting_to_run(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--trust",
         action="store_true",
-        help="run the code, load the models and log to the store that the run folder names; what, is shown (default: "
-        "only what you name too)",
+        help="run the code, load the models and log to the store that the run folder names, after showing them "
+        "(default: only what you name too)",
     )
 
 

@@ -37,7 +37,7 @@ def _of_all(configs: Configs) -> Iterator[str]:
     yield EXAMPLES
     groups = [f"  {group}: {', '.join(configs.choices(group))}" for group in configs.groups()]
     yield "\n".join(["Choose one of each group (override as group=choice; metrics takes a list as well)", *groups])
-    yield "Options of a choice: harness run --help system=openai. Below: those of what is chosen where nothing is said."
+    yield "Options of a choice: harness run --help system=openai. Below: the options of the defaults."
     yield _indented("Set any of these (override as name=value)", options_of(configs.text("config")))
     yield from _of_choices(configs, configs.defaults())
     yield _indented("Of every data set (override as dataset.OPTION=value)", options_of(configs.text("selection")))

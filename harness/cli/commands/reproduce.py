@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
     reproduce.add_argument(
         "--trust",
         action="store_true",
-        help="run the functions, programs and models that the run names, and install its packages; what, is shown",
+        help="run the functions, programs and models that the run names, and install its packages, after showing them",
     )
     reproduce.add_argument(
         "--expect", metavar="SHA256", help="of the .zip, as its authors published it; of any other nothing is unpacked"
