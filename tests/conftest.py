@@ -68,7 +68,7 @@ def _nothing_kept() -> Iterator[None]:
     yield
     from harness.inputs import shelf
 
-    shelf.kept.resize(0)
+    shelf.kept = shelf.Shelf()  # resizing it would collect garbage, after each of thousands of tests
 
 
 @pytest.fixture
