@@ -15,6 +15,7 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HARNESS_PROGRESS"] = "0"  # on a busy machine any stage can take ten seconds
+os.environ["OMP_NUM_THREADS"] = "1"  # tests run beside each other: two threads a tiny model take six times as long
 os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("HYDRA_FULL_ERROR", None)
 
@@ -68,7 +69,7 @@ def _nothing_kept() -> Iterator[None]:
     yield
     from harness.inputs import shelf
 
-    shelf.kept.resize(0)
+    shelf.kept = shelf.Shelf()  # resizing it would collect garbage, after each of thousands of tests
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ SMALL = 300_000
 
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # tests run beside each other
     warnings.filterwarnings("ignore", module="(zmq|jupyter_client|nbclient|traitlets).*")
 
 

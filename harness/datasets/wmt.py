@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.datasets.text import by_line
 from harness.inputs import files
-from harness.types import Dataset, Example, Examples, HarnessError
+from harness.types import Dataset, Example, Examples, HarnessError, nearest
 
 METADATA = ("docid", "origlang", "genre", "domain")
 
@@ -69,12 +69,10 @@ class WmtDataset(Dataset):
 
 
 def _known(names: Any, name: str, option: str) -> Any:
-    import difflib
-
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
         listed = ", ".join(sorted(names)[:8])
         more = f" and {len(names) - 8} more (sacrebleu --list)" if len(names) > 8 else ""
-        raise HarnessError(f"{option}={name} is not known to sacreBLEU{hint}; expected one of {listed}{more}")
+        raise HarnessError(
+            f"{option}={name} is not known to sacreBLEU{nearest(name, names)}; expected one of {listed}{more}"
+        )
     return names[name]

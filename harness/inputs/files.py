@@ -54,14 +54,6 @@ def canonical(value: Any) -> str:
     return _CANONICAL.encode(value)
 
 
-def digest_all(values: Iterable[Any]) -> str:
-    """Hash of many JSON values in their order, a thousand encoded at a time."""
-    left, total = iter(values), hashlib.sha256()
-    while together := list(islice(left, 1000)):
-        total.update(_CANONICAL.encode(together).encode())
-    return total.hexdigest()
-
-
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.masking import masked
 from harness.types import HarnessError, nearest
+from harness.types.real_numbers import is_number
 
 
 def build(target: str, options: Mapping[str, Any], where: str = "", shared: Iterable[str] = ()) -> Any:
@@ -82,7 +83,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is type(None):
         return value is None
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number(value)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint in (str, bool):

@@ -7,13 +7,11 @@
 
 from __future__ import annotations
 
-from math import isfinite
-from numbers import Real
-
 import numpy as np
 
 from harness.types import Array, Batch, Contexts, HarnessError
 from harness.types.context_forms import parsed, shown
+from harness.types.real_numbers import is_finite
 
 WEIGHTS = ("rank", "score")
 """Words that are no field of the data."""
@@ -63,7 +61,7 @@ def _of_field(field: str, contexts: Contexts, batch: Batch, name: str) -> Array:
                 f"{name}: {field!r} of {batch.place(row)} is {what}; expected {count} numbers, one for each context"
             )
         for number, value in enumerate(numbers, start=1):
-            if not isinstance(value, Real) or isinstance(value, bool) or not isfinite(value):
+            if not is_finite(value):
                 raise HarnessError(
                     f"{name}: {field!r} of context {number} of {batch.place(row)} is {shown(value)}; "
                     "expected a number of 0 or more for each context"

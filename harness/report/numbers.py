@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from harness.inputs.choices import INTERVALS, OVER_SEEDS
 from harness.types import RunRecord, RunResult
 from harness.types.nouns import DIGITS
-from harness.types.shown import bounds, interval, number
+from harness.types.shown import bounds, counted, interval, number, signed
 
-__all__ = ["bounds", "digits_of", "interval", "intervals_by", "number"]
+__all__ = ["bounds", "counted", "digits_of", "interval", "intervals_by", "number", "signed"]
 
 
 def digits_of(runs: Iterable[RunResult | RunRecord], score: str) -> int:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 from harness.types.nouns import Context
+from harness.types.real_numbers import is_finite
 from harness.types.texts import text_fault
 
 List = tuple[Context, ...]
@@ -131,22 +131,15 @@ def _storable(text: str | None) -> str | None:
 def _score(value: Any) -> float | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if not _is_finite(value):
+    if not is_finite(value):
         raise ContextFault(f"has the score {shown(value)}; expected a finite number")
     return float(value)
 
 
 def _grade(value: Any, id_: Any) -> float:
-    if not _is_finite(value):
+    if not is_finite(value):
         raise ContextFault(f"has the grade {shown(value)} for {str(id_)[:40]!r}; expected a finite number")
     return float(value)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number of 400 digits
-        return False
 
 
 def parsed(text: str) -> Any:

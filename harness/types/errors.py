@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral
+
+from harness.types.real_numbers import is_number
 
 
 class HarnessError(Exception):
@@ -44,7 +46,7 @@ def check_number(option: str, value: object, whole: bool = False) -> None:
     ...
     harness.types.errors.HarnessError: seed=1.5; expected a whole number
     """
-    if not isinstance(value, Integral if whole else Real):
+    if not is_number(value) or (whole and not isinstance(value, Integral)):
         raise HarnessError(f"{option}={value!r}; expected a {'whole ' if whole else ''}number")
 
 

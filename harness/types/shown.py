@@ -24,6 +24,15 @@ def number(value: float | None, digits: int) -> str:
     return "n/a" if value is None else f"{value:,.{digits}f}"
 
 
+def signed(value: float | None, digits: int) -> str:
+    """A difference.
+
+    >>> signed(1234.5, 2), signed(-0.5, 1)
+    ('+1,234.50', '-0.5')
+    """
+    return "n/a" if value is None else f"{value:+,.{digits}f}"
+
+
 def bounds(low: float | None, high: float | None, digits: int) -> str:
     """
     >>> bounds(0.25, 0.5, 4)
@@ -125,7 +134,7 @@ def comparisons_of(rows: Sequence[Any], title: str) -> Shape:
     head = ("data set", "system", "baseline", "score", "difference", "interval", "p adjusted", "verdict")
     body = []
     for row in rows:
-        difference, p_value = _signed(row.difference, row.digits), number(row.p_adjusted, 4)
+        difference, p_value = signed(row.difference, row.digits), number(row.p_adjusted, 4)
         within = bounds(row.low, row.high, row.digits)
         names = (row.dataset, row.system, row.baseline, row.title)
         body.append((*names, difference, within, p_value, row.verdict))
@@ -134,7 +143,7 @@ def comparisons_of(rows: Sequence[Any], title: str) -> Shape:
 
 def comparison_line(row: Any) -> str:
     """One comparison in a line."""
-    within = f"{_signed(row.difference, row.digits)} {bounds(row.low, row.high, row.digits)}"
+    within = f"{signed(row.difference, row.digits)} {bounds(row.low, row.high, row.digits)}"
     return _printable(
         f"{row.system} against {row.baseline} on {row.dataset}: {row.title} {within}, "
         f"p adj. {number(row.p_adjusted, 4)}, {row.verdict}"
@@ -206,14 +215,10 @@ def curves_of(rows: Sequence[Any]) -> Shape:
 
 def counted(n: int, noun: str) -> str:
     """
-    >>> counted(1, "run"), counted(2, "run")
-    ('1 run', '2 runs')
+    >>> counted(1, "run"), counted(2_000, "run")
+    ('1 run', '2,000 runs')
     """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def _signed(value: float | None, digits: int) -> str:
-    return "n/a" if value is None else f"{value:+,.{digits}f}"
+    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _printable(text: str) -> str:

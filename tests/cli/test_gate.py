@@ -177,6 +177,7 @@ def test_what_a_run_does_not_say_cannot_be_told(cli: Callable[..., Called], fold
     [
         ("scores: {bleu: {margn: 1}}", "scores.bleu has 'margn' (did you mean 'margin'?)"),
         ("scores: {bleu: -1}", "scores.bleu is -1; expected a difference above 0"),
+        (f"scores: {{bleu: {'9' * 400}}}", "; expected a number"),
         ("scores: [bleu]", "expected names with what is asked of each"),
         ("scores: {blue: 1}", "no run has the score 'blue' (did you mean 'bleu'?)"),
         ("slices: {domain: {bleu: 1}}", "expected FIELD=VALUE"),

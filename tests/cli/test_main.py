@@ -1,4 +1,4 @@
-"""The commands as a person calls them, in processes of their own."""
+"""The commands as a person calls them, in processes of their own where that matters."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from harness.run.config import conf_dir
 from tests.conftest import ROWS, Called, write_jsonl
 from tests.made_up import write_run
 
+Cli = Callable[..., Called]
 HEAVY = ("torch", "transformers", "datasets", "mlflow")
 
 
@@ -32,14 +33,14 @@ def imported_by(code: str, cwd: Path) -> set[str]:
     return {line.split(".")[0] for line in done.stdout.splitlines()}
 
 
-def test_wrong_usage_names_what_lacks_and_where_to_look(tmp_path: Path) -> None:
+def test_wrong_usage_names_what_lacks_and_where_to_look(cli: Cli) -> None:
     for command, lacking in (("reproduce", "RUN|BUNDLE"), ("score", "RUN")):
-        done = harness(command, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.endswith(f"harness {command}: error: the following arguments are required: {lacking}\n")
-    done = harness("compare", "one", "two", "--nope", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.endswith("unrecognized arguments: --nope (harness compare --help shows those it has)\n")
+        done = cli(command)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.endswith(f"harness {command}: error: the following arguments are required: {lacking}\n")
+    done = cli("compare", "one", "two", "--nope")
+    assert done.code == 2
+    assert done.err.endswith("unrecognized arguments: --nope (harness compare --help shows those it has)\n")
 
 
 def test_help_shows_what_a_person_would_type(tmp_path: Path) -> None:
@@ -96,20 +97,20 @@ for command in {commands}:
     assert done.returncode == 0, done.stderr
 
 
-def test_wrong_usage_is_2(tmp_path: Path) -> None:
+def test_wrong_usage_is_2(cli: Cli) -> None:
     for arguments in ((), ("nope",), ("compare",), ("run", "--nope"), ("compare", "a", "b", "--test", "magic")):
-        done = harness(*arguments, cwd=tmp_path)
-        assert done.returncode == 2, arguments
-        assert "usage:" in done.stderr
-        assert "Traceback" not in done.stderr
+        done = cli(*arguments)
+        assert done.code == 2, arguments
+        assert "usage:" in done.err
+        assert "Traceback" not in done.err
 
 
-def test_what_is_no_override_is_wrong_usage_too(tmp_path: Path) -> None:
+def test_what_is_no_override_is_wrong_usage_too(cli: Cli) -> None:
     for word in ("foo", "name=é", "tracking.uri=sqlite:///x.db?a=b"):
-        done = harness("run", word, cwd=tmp_path)
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"harness: {word} is not an override (")
-        assert len(done.stderr.strip().splitlines()) == 1
+        done = cli("run", word)
+        assert done.code == 2
+        assert done.err.startswith(f"harness: {word} is not an override (")
+        assert len(done.err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,47 +123,47 @@ def test_what_is_no_override_is_wrong_usage_too(tmp_path: Path) -> None:
         ("system=lead limit=5", None),
     ],
 )
-def test_what_needs_quotes_is_shown_with_them(cli: Callable[..., Called], word: str, typed: str | None) -> None:
+def test_what_needs_quotes_is_shown_with_them(cli: Cli, word: str, typed: str | None) -> None:
     called = cli("run", word)
     assert called.code == 2
     assert called.err.strip().endswith(f"in quotes{f', as {typed}' if typed else ''}")
 
 
-def test_without_a_command_all_are_shown(cli: Callable[..., Called]) -> None:
+def test_without_a_command_all_are_shown(cli: Cli) -> None:
     called = cli()
     assert (called.code, called.out) == (2, "")
     assert "report    one HTML file" in called.err
 
 
-def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+def test_debug_shows_the_traceback(tmp_path: Path, cli: Cli) -> None:
     for arguments in (("run", "dataset=file", "dataset.path=nope.jsonl"), ("compare", "a", "b")):
-        plain, debug = harness(*arguments, cwd=tmp_path), harness(*arguments, "--debug", cwd=tmp_path)
-        assert (plain.returncode, debug.returncode) == (1, 1)
-        assert len(plain.stderr.strip().splitlines()) == 1
-        assert plain.stderr.startswith("harness: ")
+        plain, debug = cli(*arguments), harness(*arguments, "--debug", cwd=tmp_path)
+        assert (plain.code, debug.returncode) == (1, 1)
+        assert len(plain.err.strip().splitlines()) == 1
+        assert plain.err.startswith("harness: ")
         assert "Traceback" in debug.stderr
     full = harness("run", "dataset=file", "dataset.path=nope.jsonl", cwd=tmp_path, HYDRA_FULL_ERROR="1")
-    assert "Traceback" in full.stderr
+    assert (full.returncode, "Traceback" in full.stderr) == (1, True)
 
 
 LEXICAL = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=lexical", "tracking=none")
 
 
-def test_compare_of_stored_runs(files: Path) -> None:
+def test_compare_of_stored_runs(files: Path, cli: Cli) -> None:
     for name in ("good", "bad"):
-        done = harness("run", *LEXICAL, f"system.path={name}.jsonl", cwd=files)
-        assert done.returncode == 0, done.stderr
-    compared = harness("compare", "dev-bad", "dev-good", cwd=files)
-    assert compared.returncode == 0, compared.stderr
-    assert "dev: n = 4 examples, paired bootstrap" in compared.stdout
-    assert "dev-good against dev-bad" in compared.stdout
-    assert harness("compare", "runs/*/dev-*", cwd=files).stdout == compared.stdout  # which no shell saw
-    nothing = harness("compare", "runs/*/no-*", cwd=files)
-    assert (nothing.returncode, "there is no run 'runs/*/no-*'" in nothing.stderr) == (1, True)
-    judged = [line.split() for line in compared.stdout.splitlines() if line.strip().endswith("too few to tell")]
+        done = cli("run", *LEXICAL, f"system.path={name}.jsonl")
+        assert done.code == 0, done.err
+    compared = cli("compare", "dev-bad", "dev-good")
+    assert compared.code == 0, compared.err
+    assert "dev: n = 4 examples, paired bootstrap" in compared.out
+    assert "dev-good against dev-bad" in compared.out
+    assert cli("compare", "runs/*/dev-*").out == compared.out  # which no shell saw
+    nothing = cli("compare", "runs/*/no-*")
+    assert (nothing.code, "there is no run 'runs/*/no-*'" in nothing.err) == (1, True)
+    judged = [line.split() for line in compared.out.splitlines() if line.strip().endswith("too few to tell")]
     assert [words[0] for words in judged] == ["BLEU", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum"]
-    one_sided = harness("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization", cwd=files)
-    answer = json.loads(one_sided.stdout)
+    one_sided = cli("compare", "dev-good", "--baseline", "dev-bad", "--json", "--test", "randomization")
+    answer = json.loads(one_sided.out)
     assert {k: answer[k] for k in ("schema", "test", "correction", "level")} == {
         "schema": 1, "test": "randomization", "correction": "max-t", "level": 0.95,
     }  # fmt: skip
@@ -177,33 +178,27 @@ def test_compare_of_stored_runs(files: Path) -> None:
     assert {row["alternative"] for row in [answer]} == {"two-sided"}
     assert (answer["macro_average"], answer["rankings"]) == ([], [])
     assert (row["verdict"], row["smallest_detectable"]) == ("too few to tell", None)
-    assert "6 examples are the fewest that could show a difference at 0.05" in compared.stdout
+    assert "6 examples are the fewest that could show a difference at 0.05" in compared.out
     margins = ("--margin", "rougeL=0.9", "--margin", "bleu=99")
-    within = json.loads(harness("compare", "dev-bad", "dev-good", *margins, "--json", cwd=files).stdout)
+    within = json.loads(cli("compare", "dev-bad", "dev-good", *margins, "--json").out)
     assert within["margins"] == {"rougeL": 0.9, "bleu": 99}
     by_score = {row["score"]: row for row in within["comparisons"]}
     assert by_score["rouge1"]["margin"] is by_score["rouge1"]["p_equivalent"] is None
     assert 0 < by_score["rougeL"]["p_not_worse"] <= by_score["rougeL"]["p_equivalent"] <= 1
     for margin, expected in (("bleu", "'' is no number; expected SCORE=X"), ("x=1", "no run has the score 'x'")):
-        refused = harness("compare", "dev-bad", "dev-good", "--margin", margin, cwd=files)
-        assert (refused.returncode, len(refused.stderr.strip().splitlines())) == (1, 1)
-        assert expected in refused.stderr
+        refused = cli("compare", "dev-bad", "dev-good", "--margin", margin)
+        assert (refused.code, len(refused.err.strip().splitlines())) == (1, 1)
+        assert expected in refused.err
     assert not imported_by(
         "import harness.cli.main; harness.cli.main.main(['compare', 'dev-bad', 'dev-good', '--json'])", files
     ) & {*HEAVY}  # fmt: skip
 
 
-@pytest.mark.slow
-def test_compare_refuses_with_one_message(files: Path) -> None:
-    assert harness("run", *LEXICAL, "system.path=good.jsonl", cwd=files).returncode == 0
-    assert harness("run", *LEXICAL, "system.path=bad.jsonl", "limit=3", "name=part", cwd=files).returncode == 0
-    assert (
-        harness(
-            "run", *LEXICAL, "system.path=bad.jsonl", "metrics.bleu.tokenize=char", "name=char", cwd=files
-        ).returncode
-        == 0
-    )
-    assert harness("run", *LEXICAL, "system.path=bad.jsonl", "name=copy", cwd=files).returncode == 0
+def test_compare_refuses_with_one_message(files: Path, cli: Cli) -> None:
+    assert cli("run", *LEXICAL, "system.path=good.jsonl").code == 0
+    assert cli("run", *LEXICAL, "system.path=bad.jsonl", "limit=3", "name=part").code == 0
+    assert cli("run", *LEXICAL, "system.path=bad.jsonl", "metrics.bleu.tokenize=char", "name=char").code == 0
+    assert cli("run", *LEXICAL, "system.path=bad.jsonl", "name=copy").code == 0
     for arguments, expected in (
         (("dev-good", "part"), "dev-good and part are runs on different data"),
         (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
@@ -215,69 +210,70 @@ def test_compare_refuses_with_one_message(files: Path) -> None:
         ),
         (("dev-good", "copy", "--level", "95"), "level=95.0; expected a share between 0 and 1"),
     ):
-        done = harness("compare", *arguments, cwd=files)
-        assert done.returncode == 1
-        assert expected in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+        done = cli("compare", *arguments)
+        assert done.code == 1
+        assert expected in done.err
+        assert len(done.err.strip().splitlines()) == 1
 
 
-def test_power_and_best_of_stored_runs(files: Path) -> None:
+def test_power_and_best_of_stored_runs(files: Path, cli: Cli) -> None:
     for name in ("good", "bad"):
-        assert harness("run", *LEXICAL, f"system.path={name}.jsonl", cwd=files).returncode == 0
-    printed = harness("power", "dev-bad", "dev-good", "--difference", "5", "--score", "bleu", cwd=files)
-    assert printed.returncode == 0, printed.stderr
-    assert "dev: dev-good against dev-bad, n = 4 examples" in printed.stdout
-    refused = harness("power", "dev-bad", "dev-good", "--difference", "5", cwd=files)
-    assert refused.returncode == 1
-    assert "difference=5 for scores of 2 metrics (bleu, rouge), which need not be on one scale" in refused.stderr
-    assert "expected scores of one metric, such as --score bleu" in refused.stderr
+        assert cli("run", *LEXICAL, f"system.path={name}.jsonl").code == 0
+    printed = cli("power", "dev-bad", "dev-good", "--difference", "5", "--score", "bleu")
+    assert printed.code == 0, printed.err
+    assert "dev: dev-good against dev-bad, n = 4 examples" in printed.out
+    refused = cli("power", "dev-bad", "dev-good", "--difference", "5")
+    assert refused.code == 1
+    assert "difference=5 for scores of 2 metrics (bleu, rouge), which need not be on one scale" in refused.err
+    assert "expected scores of one metric, such as --score bleu" in refused.err
     asked = ("--difference", "5", "--score", "bleu", "--json")
-    answer = json.loads(harness("power", "dev-bad", "dev-good", *asked, cwd=files).stdout)
+    answer = json.loads(cli("power", "dev-bad", "dev-good", *asked).out)
     row = answer["rows"][0]
     assert (row["score"], row["difference"], row["n"]) == ("bleu", 5, 4)
     assert (row["smallest_detectable"], row["power"]) == (None, 0)  # four examples show nothing at 0.05
     quantiles = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
     assert row["needed"] == pytest.approx(4 * (quantiles * row["standard_error"] / 5) ** 2, abs=1)
-    printed = harness("best", "dev-bad", "dev-good", cwd=files)
-    assert printed.returncode == 0, printed.stderr
-    assert "dev: the best of 2 runs, n = 4 examples" in printed.stdout
-    rows = json.loads(harness("best", "dev-bad", "dev-good", "--json", cwd=files).stdout)["rows"]
+    printed = cli("best", "dev-bad", "dev-good")
+    assert printed.code == 0, printed.err
+    assert "dev: the best of 2 runs, n = 4 examples" in printed.out
+    rows = json.loads(cli("best", "dev-bad", "dev-good", "--json").out)["rows"]
     assert [(row["score"], row["system"]) for row in rows] == [
         (score, "dev-good") for score in ("bleu", "rouge1", "rouge2", "rougeL", "rougeLsum")
     ]
 
 
-def test_ui_without_a_store(tmp_path: Path) -> None:
-    done = harness("ui", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "runs/mlflow.db does not exist; expected the store of earlier runs" in done.stderr
-    remote = harness("ui", cwd=tmp_path, MLFLOW_TRACKING_URI="http://127.0.0.1:9")
-    assert remote.returncode == 0
-    assert "http://127.0.0.1:9" in remote.stdout
+def test_ui_without_a_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = cli("ui")
+    assert done.code == 1
+    assert "runs/mlflow.db does not exist; expected the store of earlier runs" in done.err
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    remote = cli("ui")
+    assert remote.code == 0
+    assert "http://127.0.0.1:9" in remote.out
 
 
-def test_ui_opens_the_store_of_the_newest_run(tmp_path: Path) -> None:
+def test_ui_opens_the_store_of_the_newest_run(tmp_path: Path, cli: Cli) -> None:
     for name, port in (("a", 9), ("c", 7), ("b", 8)):
         uri = f"http://127.0.0.1:{port}"
         write_run(
             tmp_path / "runs" / name, name, ended=f"2026-03-0{10 - port}T10:00:00+00:00",
             mlflow={"run_id": name, "uri": uri, "where": name},
         )  # fmt: skip
-    assert "open http://127.0.0.1:7/#/experiments" in harness("ui", cwd=tmp_path).stdout
-    help_text = " ".join(harness("ui", "--help", cwd=tmp_path).stdout.split())
+    assert "open http://127.0.0.1:7/#/experiments" in cli("ui").out
+    help_text = " ".join(cli("ui", "--help").out.split())
     assert "MLFLOW_TRACKING_URI, else the store of the newest run below runs/, else runs/mlflow.db" in help_text
 
 
 @pytest.mark.parametrize("folder", ["runs/mine", "elsewhere/deep"])
-def test_output_dir_of_a_multirun_is_the_parent(files: Path, folder: str) -> None:
-    done = harness(
-        "run", *LEXICAL, "--multirun", "system.path=good.jsonl,bad.jsonl", f"output_dir={folder}", cwd=files
+def test_output_dir_of_a_multirun_is_the_parent(files: Path, folder: str, cli: Cli) -> None:
+    done = cli(
+        "run", *LEXICAL, "--multirun", "system.path=good.jsonl,bad.jsonl", f"output_dir={folder}"
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     names = sorted(path.name.rsplit("-", 1)[0] for path in (files / folder).iterdir())
     assert names == ["dev-bad", "dev-good"]
-    assert "good" in done.stdout
-    assert "harness compare" in done.stdout
+    assert "good" in done.out
+    assert "harness compare" in done.out
     assert not list(files.rglob("multirun.yaml"))
 
 

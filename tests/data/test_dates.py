@@ -10,7 +10,6 @@ import pytest
 
 from harness.data import dates
 from tests.conftest import Called
-from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 from tests.training.test_checkpoint_scores import history
 
 

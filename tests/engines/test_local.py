@@ -63,12 +63,17 @@ def test_threads_are_limited_while_it_runs() -> None:
         Local(threads=0)
 
 
-def test_torch_takes_the_threads_that_a_replica_has() -> None:
+def test_torch_takes_the_threads_that_a_replica_has(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
+    monkeypatch.setattr("harness.inputs.cores._own", [])
     before = torch.get_num_threads()
-    with Local(threads=1):
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
+    torch.set_num_threads(3)
+    try:
+        with Local(threads=1):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_results_in_order() -> None:

@@ -108,14 +108,6 @@ def test_digest_knows_content_not_order() -> None:
     assert files.digest(["a", "b"]) != files.digest(["b", "a"])
 
 
-def test_digest_all_knows_order_content_and_where_one_ends() -> None:
-    rows = [["a", i] for i in range(2500)]
-    whole = files.digest_all(rows)
-    assert whole == files.digest_all(iter(rows))
-    for other in (rows[:-1], rows[::-1], [*rows[:-1], ["a", "2499"]], [rows]):
-        assert files.digest_all(other) != whole
-
-
 def test_what_the_quick_parser_refuses_is_read_as_before(tmp_path: Path) -> None:
     """NaN, an escaped lone surrogate, blank lines: the standard library's reading of JSON."""
     (tmp_path / "a.jsonl").write_text(

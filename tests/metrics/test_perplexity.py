@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,13 +79,11 @@ def gpt2(vocabulary: int) -> Any:
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """GPT-2 (absolute positions, bos), Llama (rotary positions, eos alone) and Llama without either."""
     import torch
 
     torch.manual_seed(1)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small are these models
     made = tmp_path_factory.mktemp("models")
     for name, tokenizer, maker in (
         ("gpt2", words("bytes", bos_token=END, eos_token=END), gpt2),
@@ -94,8 +92,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path
     ):
         maker(len(tokenizer)).save_pretrained(made / name)
         tokenizer.save_pretrained(made / name)
-    yield {path.name: path for path in made.iterdir()}
-    torch.set_num_threads(threads)
+    return {path.name: path for path in made.iterdir()}
 
 
 @cache

@@ -267,6 +267,7 @@ def test_refused(metric: Metric, options: Any, words: str) -> None:
         (["a", "b"], "w", [1, "x"], "viewed: 'w' of context 2 of example 'q1' is str 'x'; expected a number"),
         (["a", "b"], "w", [None, 1], "viewed: 'w' of context 1 of example 'q1' is null; expected a number"),
         (["a", "b"], "w", [1, math.inf], "viewed: 'w' of context 2 of example 'q1' is float 'inf'; expected a number"),
+        (["a", "b"], "w", [1, 10**400], "viewed: 'w' of context 2 of example 'q1' is int '1000"),
         (["a", "b"], "w", [0, 0], "viewed: 'w' of all contexts of example 'q1' is 0; expected at least one"),
         (["a"], "score", None, "viewed: the retriever's score of context 1 of example 'q1' is missing; expected a number"),
         ([{"text": "a", "score": -2}], "score", None, "viewed: the retriever's score of context 1 of example 'q1' is negative"),

@@ -15,7 +15,6 @@ from harness.systems.huggingface import HuggingFace
 from harness.types import HarnessError
 from tests.conftest import Called, write_jsonl
 from tests.systems import tiny
-from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
 Cli = Callable[..., Called]
 

@@ -17,7 +17,6 @@ from harness.systems.huggingface import HuggingFace
 from harness.types import Example, HarnessError, Output
 from tests.conftest import ROWS, example, write_jsonl
 from tests.systems import tiny
-from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
 BATCH = [example("1", "w1 w2 w3 w4 w5"), example("2", "w9"), example("3", "w7 w8 w1")]
 KINDS = ("causal", "seq2seq", "absolute")

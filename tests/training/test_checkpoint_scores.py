@@ -13,7 +13,6 @@ from harness.postprocess import Postprocess
 from harness.types import Example, HarnessError
 from tests.conftest import write_jsonl
 from tests.systems import tiny
-from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 
 ROWS = [{"id": str(i), "source": f"w{i} w{i + 1}", "references": [f"w{i} w14"], "topic": "ab"[i % 2]} for i in range(5)]
 

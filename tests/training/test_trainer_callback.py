@@ -14,7 +14,6 @@ from harness.stats.options import Options
 from harness.training.stop_rule import StopRule, curves_of
 from harness.types import HarnessError, RunResult
 from tests.systems import tiny
-from tests.systems.tiny import one_thread  # noqa: F401  (used by every test)
 from tests.training.test_checkpoint_scores import ROWS, loaded
 
 FAST = {"max_new_tokens": 4, "resamples": 100, "track": False}

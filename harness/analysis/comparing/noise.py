@@ -21,6 +21,7 @@ from harness.stats.intervals import number
 from harness.stats.power.components import EXAMPLE, Parts, Purchase, Source, decomposed
 from harness.stats.resampling import Sample, quiet_single_thread
 from harness.stats.seeds import cells
+from harness.store.sweep_cells import short_names
 from harness.types import Array, HarnessError, RunResult, nearest
 
 BATCH_ORDER = "batch order"
@@ -142,9 +143,8 @@ def _of_cells(name: str, runs: Sequence[RunResult]) -> list[_Subject]:
 def _levels(runs: Sequence[RunResult], otherwise: str) -> tuple[dict[str, NDArray[np.int64]], str | None]:
     """(which level of each parameter every run has, what to say of it)."""
     varied = sweeps.parameters(runs)
-    last = [parameter.name.rpartition(".")[2] for parameter in varied]
-    short = [name if last.count(name) == 1 else full.name for name, full in zip(last, varied, strict=True)]
-    codes = {name: _codes(parameter) for name, parameter in zip(short, varied, strict=True)}
+    short = short_names([parameter.name for parameter in varied])
+    codes = {short[parameter.name]: _codes(parameter) for parameter in varied}
     sizes = [int(column.max()) + 1 for column in codes.values()]
     combinations = set(zip(*(column.tolist() for column in codes.values()), strict=True))
     if codes and prod(sizes) == len(runs) == len(combinations):

@@ -33,7 +33,7 @@ from harness.stats.power.detection import needed
 from harness.store.places import find
 from harness.tracking import found_runs
 from harness.types import Comparison, Group, HarnessError, Progress, RunResult, nearest
-from harness.types.shown import Shape, Shown
+from harness.types.shown import Shape, Shown, bounds, number, signed
 
 log = logging.getLogger(__name__)
 BETTER, WORSE, CANNOT_TELL = "better", "worse", "cannot tell"
@@ -240,10 +240,7 @@ def _against_baseline(row: Comparison, rule: Rule, part: _Part, options: Compari
     verdict = BETTER if shown and gain > 0 else NOT_WORSE if within else WORSE if shown else CANNOT_TELL
     question = NO_MARGIN if rule.margin is None else f"not worse by {rule.margin:g}"
     name = part.pair[1].name
-    reason = (
-        f"{row.difference:+.{row.digits}f} [{_number(row.low, row.digits)}, {_number(row.high, row.digits)}], "
-        f"n = {row.n:,}"
-    )
+    reason = f"{signed(row.difference, row.digits)} {bounds(row.low, row.high, row.digits)}, n = {row.n:,}"
     if rule.improve is not None:
         question = f"better by more than {rule.improve:g}" if rule.improve else "better"
         low, high = _gains(row)
@@ -289,7 +286,7 @@ def _against_floor(row: Comparison, floor: float, part: _Part) -> Check:
     score = part.pair[1].scores[row.score]
     low, high = (score.low, score.high) if row.higher_is_better else (_negative(score.high), _negative(score.low))
     bound = floor if row.higher_is_better else -floor
-    ends = f"{score.estimate:.{row.digits}f} [{_number(score.low, row.digits)}, {_number(score.high, row.digits)}]"
+    ends = f"{number(score.estimate, row.digits)} {bounds(score.low, score.high, row.digits)}"
     verdict = CANNOT_TELL
     if low is not None and high is not None:
         verdict = NOT_WORSE if low >= bound else WORSE if high < bound else CANNOT_TELL
@@ -328,7 +325,3 @@ def _facts(run: RunResult) -> dict[str, float | None]:
     facts = {f"{part}/{name}": value for part, own in parts.items() for name, value in own.items()}
     known = {name: value for name, value in facts.items() if value is None or isinstance(value, int | float)}
     return {**known, "run/failed": run.failed, "run/examples": len(run.columns("id"))}
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "n/a" if value is None else f"{value:.{digits}f}"

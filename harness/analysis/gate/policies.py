@@ -29,7 +29,6 @@ or improve
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -39,6 +38,7 @@ from typing import Any
 import yaml
 
 from harness.types import HarnessError, nearest
+from harness.types.real_numbers import is_finite
 
 UNKNOWN = ("pass", "fail")
 """What `cannot tell` may count as."""
@@ -215,7 +215,7 @@ def _limit(name: str, value: Any, place: str) -> Limit:
 
 
 def _number(value: Any, place: str, positive: bool = False) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_finite(value):
         raise HarnessError(f"{place} is {value!r}; expected a number")
     if positive and value <= 0:
         raise HarnessError(f"{place} is {value!r}; expected a difference above 0")

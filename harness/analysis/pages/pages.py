@@ -19,7 +19,7 @@ from harness.analysis.stored.loading import Run
 from harness.analysis.sweeps.sweep_study import Asked, Part, parts_of
 from harness.inputs import arrow
 from harness.report.curve_words import training_run
-from harness.report.numbers import intervals_by
+from harness.report.numbers import counted, intervals_by
 from harness.report.page import alignments as aligned
 from harness.report.page import examples
 from harness.report.page.build import build
@@ -210,8 +210,7 @@ def _title(study: Study) -> str:
 
 def _about(study: Study) -> str:
     """`3 runs on 1 data set, 16 November 2026, harness 0.2.0`."""
-    runs, groups = len(study.runs), len(study.groups)
-    parts = [f"{runs} run{'s' * (runs > 1)} on {groups} data set{'s' * (groups > 1)}"]
+    parts = [f"{counted(len(study.runs), 'run')} on {counted(len(study.groups), 'data set')}"]
     days = sorted({run.manifest["ended"][:10] for run in study.runs if run.manifest})
     if days:
         first, last = (f"{day.day} {day:%B %Y}" for day in map(datetime.fromisoformat, (days[0], days[-1])))

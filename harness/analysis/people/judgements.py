@@ -101,9 +101,10 @@ def _field(given: HumanFile, place: str, row: Mapping[str, Any]) -> str:
 
 
 def _is_number(value: Any) -> bool:
+    """A number, or the text of one, as CSV has it."""
     try:
         return not isinstance(value, bool) and math.isfinite(float(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from harness.analysis.stored import cell_names
 from harness.inputs.nested import leaves
 from harness.types import RunRecord, RunResult
+from harness.types.real_numbers import is_number
 
 PARTS = ("system", "postprocess")
 """Parts of a config that decide the outputs; what else differs (names, folders, tracking) does not."""
@@ -29,7 +30,7 @@ class Parameter:
 
     @property
     def numeric(self) -> bool:
-        return all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
+        return all(map(is_number, self.values))
 
     @property
     def levels(self) -> list[Any]:

@@ -28,6 +28,7 @@ from harness.inputs.functions import kind
 from harness.masking import masked
 from harness.metrics.named import dressed
 from harness.types import HarnessError, Metric
+from harness.types.real_numbers import is_number
 
 log = logging.getLogger(__name__)
 METRICS = frozenset({
@@ -133,7 +134,7 @@ MISSING = object()
 
 def _names_nothing(value: Any) -> bool:
     """Numbers and null; true may well be `trust_remote_code`."""
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    return value is None or is_number(value)
 
 
 def _is_path(value: Any) -> bool:

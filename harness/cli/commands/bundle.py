@@ -45,6 +45,7 @@ def call(options: Any) -> None:
     from harness.report.bundle_texts import About, commands
     from harness.store import atomic, zipped
     from harness.types import HarnessError
+    from harness.types.shown import counted
 
     show_warnings()
     file = Path(options.output)
@@ -64,6 +65,5 @@ def call(options: Any) -> None:
     if options.json:
         print_json(file=str(file), bytes=len(content), sha256=bytes_digest(content), files=sorted(files))
     else:
-        runs = f"{len(folders)} run{'s' * (len(folders) != 1)}"
-        tell(f"{file}  {runs}, {len(files) + 1} files, {len(content) / 1e6:.1f} MB")
+        tell(f"{file}  {counted(len(folders), 'run')}, {len(files) + 1} files, {len(content) / 1e6:.1f} MB")
         tell(f"{commands(str(file))[0]} --expect {bytes_digest(content)}")

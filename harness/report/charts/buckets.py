@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import systems, titled
+from harness.report.charts.scales import headed, side_by_side, systems, titled
 from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number, width_of
 
 
@@ -73,7 +73,7 @@ def draw(panels: Sequence[Panel], names: Sequence[str], buckets: Buckets, width:
     shown = {i: f"{labels[i]}{join}{numbers[i]}" if numbers else labels[i] for i in used}
     frame = _Frame(names, buckets.field, shown, size, width, turned)
     charts = [_panel(panel, frame) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    return side_by_side(charts, across)
 
 
 def _panel(panel: Panel, frame: _Frame) -> Any:
@@ -91,7 +91,7 @@ def _panel(panel: Panel, frame: _Frame) -> Any:
         }
         for point in panel.points
     ]
-    title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
+    title = headed(panel.score, panel.higher_is_better)
     room = frame.width / max(1, len(labels))
     turn = {"labelAngle": -40, "labelAlign": "right"} if frame.turned else {"labelAngle": 0}
     x = alt.X(

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import systems, titled
+from harness.report.charts.scales import headed, side_by_side, systems, titled
 from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number
 
 NUMBERS = (
@@ -53,7 +53,7 @@ def draw(panels: Sequence[Panel], across_title: str, width: float = WIDTH) -> An
     across = columns(len(panels), width, 200)
     size = max(110, (width - 58 * across) / across)
     charts = [_panel(panel, names, across_title, size, width) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    return side_by_side(charts, across)
 
 
 def spans_decades(values: Sequence[float]) -> bool:
@@ -84,7 +84,7 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
         }
         for point in sorted(panel.points, key=lambda point: (names.index(point.series), point.x))
     ]
-    title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
+    title = headed(panel.score, panel.higher_is_better)
     steps = [point.x for point in panel.points]
     log = {"type": "log"} if spans_decades(steps) else {"zero": False}
     few = {"values": sorted(set(steps))} if log.get("type") and len(set(steps)) <= width // 35 else {}

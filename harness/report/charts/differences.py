@@ -13,7 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import SIGNED, titled
+from harness.report.charts.scales import SIGNED, side_by_side, titled
 from harness.report.charts.theme import BETTER, EXTENT, NEUTRAL, WIDTH, WORSE, columns, number
 
 LEAST = 140
@@ -62,10 +62,8 @@ def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
     size = (width - 46 * across) / across
     tallest = {panel.score: _tallest([other for other in panels if other.score == panel.score]) for panel in panels}
     charts = [_panel(panel, tallest[panel.score], size) for panel in panels]
-    if len(charts) == 1:
-        return charts[0]
     table = {"usermeta": {"row": across}} if len(systems) > 1 and len(scores) > 1 else {}
-    return alt.concat(*charts, columns=across, **table)
+    return side_by_side(charts, across, **table)
 
 
 def _tallest(panels: Sequence[Panel]) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import SIGNED, fixed
+from harness.report.charts.scales import SIGNED, fixed, headed, side_by_side
 from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, interval, number, width_of
 
 Standings = dict[str, tuple[str, str]]
@@ -73,7 +73,7 @@ def draw(panels: Sequence[Panel], standings: Standings | None = None, width: flo
     across = columns(len(panels), width - room)
     size = max(90.0, (width - room - 18 * (across - 1)) / across)
     charts = [_panel(panel, standings or {}, size, width, i % across == 0) for i, panel in enumerate(panels)]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    return side_by_side(charts, across)
 
 
 def _panel(panel: Panel, standings: Standings, width: float, whole: float, labels: bool) -> Any:
@@ -100,7 +100,7 @@ def _panel(panel: Panel, standings: Standings, width: float, whole: float, label
     scale = alt.Scale(zero=False, nice=False, padding=8)
     sign = {"labelExpr": SIGNED} if panel.signed else {}
     ticks = alt.Axis(tickCount=max(4, int(width // 50)), domain=False, **sign)
-    title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
+    title = headed(panel.score, panel.higher_is_better)
     colour: Any = alt.value(BETTER)
     shape: Any = alt.value("circle")
     size: Any = alt.value(45)

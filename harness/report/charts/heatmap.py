@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.charts.scales import headed, side_by_side
 from harness.report.charts.theme import WIDTH, columns, interval, number, width_of
 
 NUMBER = 42
@@ -47,7 +48,7 @@ def draw(
     step = min(62.0, half if half >= NUMBER else max(14.0, (width - room) / len(across)))
     beside = columns(len(panels), width, room + step * len(across) + 16)
     charts = [_panel(panel, names, across, down, step) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=beside)
+    return side_by_side(charts, beside)
 
 
 def _panel(panel: Panel, names: tuple[str, str], across: Sequence[str], down: Sequence[str], step: float) -> Any:
@@ -90,7 +91,7 @@ def _panel(panel: Panel, names: tuple[str, str], across: Sequence[str], down: Se
         layers.append(base.mark_text(fontSize=11).encode(text="shown:N", color=alt.Color("ink:N", scale=None)))
     best = alt.Chart(alt.InlineData(values=[row for row in rows if row["best"]])).encode(x=x, y=y)
     layers.append(best.mark_rect(style="frame", fillOpacity=0))
-    title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better)"
+    title = headed(panel.score, panel.higher_is_better)
     return (
         alt.layer(*layers)
         .properties(width=alt.Step(step), height=alt.Step(min(step, 30)), title=alt.Title(title, fontSize=12))

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.forest import VERDICTS, Standings, looks_of
-from harness.report.charts.scales import fixed
+from harness.report.charts.scales import fixed, side_by_side
 from harness.report.charts.theme import WIDTH, columns, interval, number, width_of
 
 NUMBERS = 6
@@ -50,7 +50,7 @@ def draw(panels: Sequence[Panel], width: float = WIDTH) -> Any:
     across = columns(len(panels), width, room + step * count + 24)
     looks = looks_of(cell.verdict for panel in panels for cell in panel.cells)
     charts = [_panel(panel, looks, step, width) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    return side_by_side(charts, across)
 
 
 def _panel(panel: Panel, looks: Standings, step: float, width: float) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.charts.scales import side_by_side
 from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, number
 
 LEADER, REST = "best, or not distinguishable from the best", "other runs, the better the bluer"
@@ -48,7 +49,7 @@ def draw(panels: Sequence[Panel], axes: Sequence[Axis], width: float = WIDTH) ->
     across = columns(len(panels), width, 95 * (len(axes) + 1))
     size = max(160.0, (width - 40 * across) / across)
     charts = [_panel(panel, axes, size) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    return side_by_side(charts, across)
 
 
 def _panel(panel: Panel, axes: Sequence[Axis], width: float) -> Any:

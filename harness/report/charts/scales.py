@@ -45,3 +45,13 @@ def titled(layers: Sequence[Any], title: Any, width: float, height: float) -> An
     room = alt.Chart(alt.InlineData(values=[{}])).mark_rule(opacity=0)
     above = room.encode(x=alt.value(0), y=alt.value(-ROOM), y2=alt.value(0))
     return alt.layer(*layers, above).properties(width=round(width), height=height, title=title)
+
+
+def headed(score: str, higher_is_better: bool) -> str:
+    """What stands above a panel of a score."""
+    return score if higher_is_better else f"{score} (lower is better)"
+
+
+def side_by_side(panels: Sequence[Any], columns: int, **more: Any) -> Any:
+    """A figure of these panels; of one alone, the panel itself, which then keeps its legend."""
+    return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=columns, **more)

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from harness.report.charts.scales import systems
+from harness.report.charts.scales import side_by_side, systems
 from harness.report.charts.theme import EXTENT, WIDTH, columns, number
 
 
@@ -46,7 +46,7 @@ def draw(panels: Sequence[Panel], human: str, names: Sequence[str], width: float
     across = columns(len(panels), width, 220)
     size = max(130, (width - 62 * across) / across)
     charts = [_panel(panel, human, names, (size, width)) for panel in panels]
-    return charts[0] if len(charts) == 1 else alt.concat(*charts, columns=across)
+    return side_by_side(charts, across)
 
 
 def _panel(panel: Panel, human: str, names: Sequence[str], sizes: tuple[float, float]) -> Any:

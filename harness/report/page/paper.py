@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.inputs.choices import CORRECTIONS, OVER_SEEDS
-from harness.report.numbers import bounds, digits_of, number
+from harness.report.numbers import bounds, digits_of, number, signed
 from harness.report.page.differences_from import p_of
 from harness.report.score_titles import score_titles
 from harness.report.terminal.wording import listed, units
@@ -87,7 +87,7 @@ def _listed(group: Group, rows: Sequence[Comparison], names: Mapping[str, str], 
 def _difference(study: Study, group: Group, row: Comparison) -> str:
     digits = digits_of(group.runs, row.score)
     ends = bounds(row.low, row.high, digits)
-    return f"{row.difference:+.{digits}f} ({100 * study.level:g}% CI {ends}, {p_of(row)})"
+    return f"{signed(row.difference, digits)} ({100 * study.level:g}% CI {ends}, {p_of(row)})"
 
 
 def _of_many(study: Study, group: Group, best: RunResult, rows: Sequence[Comparison]) -> Iterator[str]:

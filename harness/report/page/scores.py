@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import arrow
-from harness.report.numbers import bounds, digits_of, number
+from harness.report.numbers import bounds, counted, digits_of, number, signed
 from harness.report.page import differences_from, paper
 from harness.report.page.verdicts import macro_verdicts, verdicts
 from harness.report.score_titles import score_titles
@@ -142,7 +142,7 @@ def _cell(study: Study, group: Group, run: RunResult, name: str, row: Comparison
     title = ""
     if row is not None and row.difference is not None:
         ends = bounds(row.low, row.high, digits)
-        title = f"{row.difference:+.{digits}f} against the baseline, {ends}; {row.verdict}"
+        title = f"{signed(row.difference, digits)} against the baseline, {ends}; {row.verdict}"
     best = run.name in study.leaders.get((group.dataset, name), ())
     letters = study.letters.get((group.dataset, name), {})
     own = letters.get(run.name, "") if max(map(len, letters.values()), default=0) <= LETTERS else ""
@@ -158,12 +158,12 @@ def count(group: Group) -> tuple[int, int]:
 
 def _about(group: Group, pairs: Sequence[Comparison]) -> str:
     examples, repeats = count(group)
-    parts = [f"{examples:,} examples"]
+    parts = [counted(examples, "example")]
     if repeats > 1:
         parts.append(f"{repeats} outputs each")
     if group.runs[0].cluster:
         clusters = arrow.distinct(group.runs[0].table.column(group.runs[0].cluster))
-        parts.append(f"{clusters:,} clusters by {group.runs[0].cluster}")
+        parts.append(f"{counted(clusters, 'cluster')} by {group.runs[0].cluster}")
     excluded = max((row.excluded for row in pairs), default=0)
     if excluded and repeats > 1:
         parts.append(
@@ -177,11 +177,11 @@ def _about(group: Group, pairs: Sequence[Comparison]) -> str:
 def _warnings(study: Study, group: Group) -> list[str]:
     """What is odd about the runs, each line once: the health of outputs, failures, scores that deserve no trust."""
     by_line: dict[str, list[str]] = {}
-    counted = "outputs" if count(group)[1] > 1 else "examples"
+    rows = "outputs" if count(group)[1] > 1 else "examples"
     for run in group.runs:
         lines = list(run.health.get("warnings", ()))
         if run.failed:
-            lines.append(f"{run.failed:,} of {run.table.num_rows:,} {counted} failed; scores are of the others")
+            lines.append(f"{run.failed:,} of {run.table.num_rows:,} {rows} failed; scores are of the others")
         notes: dict[str, list[str]] = {}
         for score in run.scores.values():
             if score.note and score.headline:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from harness.inputs.choices import CORRECTIONS
 from harness.inputs.visible import in_line
-from harness.report.numbers import bounds, number
+from harness.report.numbers import bounds, counted, number, signed
 from harness.report.score_titles import apart, titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.slice_table import interaction_line
@@ -122,7 +122,7 @@ def _pair_layouts(rows: Sequence[Comparison], options: Settings) -> tuple[Column
         narrow.add_row("", *(*believed, "")[:2], "", style="dim")
     for row in rows:
         style = {"better": "green", "worse": "red"}.get(row.verdict, "")
-        difference = "n/a" if row.difference is None else f"{row.difference:+.{row.digits}f}"
+        difference = signed(row.difference, row.digits)
         ends = bounds(row.low, row.high, row.digits)
         others = [_p(p) for p in ((row.p_t, row.p_wilcoxon) if checked else ())]
         unclear = row.verdict == "not distinguishable" and options.alternative != "two-sided"
@@ -184,7 +184,7 @@ def _places(rank: Any) -> str:
 
 def _units(rows: Sequence[Comparison]) -> str:
     excluded = max(row.excluded for row in rows)
-    return units(rows) + (f", up to {excluded:,} output{'' if excluded == 1 else 's'} excluded" if excluded else "")
+    return units(rows) + (f", up to {counted(excluded, 'output')} excluded" if excluded else "")
 
 
 def _test(rows: Sequence[Comparison], options: Settings) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.inputs.visible import visible
-from harness.report.numbers import bounds, number
+from harness.report.numbers import bounds, counted, number
 from harness.report.terminal.summary import console
 from harness.types.reproductions import Difference, OutputsAgain, Reproduction, Reproductions
 
@@ -91,7 +91,7 @@ def _verdict(result: Reproductions) -> str:
     total = result.compared + sum(run.compared for run in result.runs)
     names = ", ".join(run.run for run in result.runs if run.verdict == result.verdict)
     if result.verdict == "same":
-        return f"same: {len(result.runs)} run{'s' * (len(result.runs) != 1)}, {total:,} values"
+        return f"same: {counted(len(result.runs), 'run')}, {total:,} values"
     if result.verdict == "different":
         return f"different: {names or 'what lies beside the runs'}"
     return f"cannot be tried: {names}"

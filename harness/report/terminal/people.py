@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.inputs.visible import in_line
-from harness.report.numbers import bounds, number
+from harness.report.numbers import bounds, counted, number, signed
 from harness.report.score_titles import apart
 from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.layout import Columns, show
@@ -54,8 +54,8 @@ def print_agreement(meta: Any) -> None:
 
 
 def _about(meta: Any) -> str:
-    systems = len(meta.systems)
-    return f"{meta.n:,} outputs of {systems} system{'s' if systems > 1 else ''} on {meta.items:,} items"
+    outputs, systems = counted(meta.n, "output"), counted(len(meta.systems), "system")
+    return f"{outputs} of {systems} on {counted(meta.items, 'item')}"
 
 
 def _print_coefficients(out: Console, rows: Sequence[Any], level: float) -> None:
@@ -95,7 +95,7 @@ def _print_tests(out: Console, tests: Sequence[Any], meta: Any) -> None:
         for row in rows:
             style = "green" if row.verdict == "better" else "red" if row.verdict == "worse" else ""
             outputs = [] if not by_output else ["n/a" if row.p_outputs is None else f"{row.p_outputs:.4f}"]
-            difference = "n/a" if row.difference is None else f"{row.difference:+.{DIGITS}f}"
+            difference = signed(row.difference, DIGITS)
             shown.add_row(
                 row.score, row.baseline, difference, bounds(row.low, row.high, DIGITS), f"{row.p_value:.4f}",
                 f"{row.p_adjusted:.4f}", *outputs, Text(row.verdict, style),

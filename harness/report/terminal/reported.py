@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from harness.inputs.visible import in_line
-from harness.report.numbers import bounds, number
+from harness.report.numbers import bounds, number, signed
 from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
@@ -47,8 +47,7 @@ def print_reported(rows: Sequence[Any]) -> None:
 def _earlier(row: Any) -> str:
     """What the earliest step costs where nothing was chosen."""
     ends = bounds(row.difference_low, row.difference_high, row.digits)
-    difference = "n/a" if row.difference is None else f"{row.difference:+.{row.digits}f}"
     return (
         f"{row.score}: step {row.earliest:,}, the earliest that cannot be told from the best there, has "
-        f"{number(row.earliest_estimate, row.digits)} here, {difference} {ends} from the best."
+        f"{number(row.earliest_estimate, row.digits)} here, {signed(row.difference, row.digits)} {ends} from the best."
     )

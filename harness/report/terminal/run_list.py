@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from harness.inputs.visible import in_line
-from harness.report.numbers import bounds, number
+from harness.report.numbers import bounds, counted, number
 from harness.report.score_titles import apart
 from harness.report.terminal.layout import GAP, Columns, put
 from harness.report.terminal.summary import console, linked
@@ -35,7 +35,7 @@ def print_runs(
         shown, left = _layout(runs, names, out.width, bool(scores), _facts(runs, fields or {}))
         put(out, shown)
         levels = {run.values[name]["level"] for run in runs for name in names if name in run.values}
-        notes = [f"{len(runs):,} {'run' if len(runs) == 1 else 'runs'}"]
+        notes = [counted(len(runs), "run")]
         notes += [f"{100 * levels.pop():g}% intervals"] if len(levels) == 1 else []
         notes += [f"no room for {', '.join(left)} (--score NAME shows one)"] if left else []
         out.print(", ".join(notes), style="dim")

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from harness.inputs.visible import in_line, visible
-from harness.report.numbers import digits_of, interval, number
+from harness.report.numbers import counted, digits_of, interval, number
 from harness.report.score_titles import score_titles
 from harness.report.terminal.generation_line import generation_line
 from harness.report.terminal.layout import Columns, show
@@ -131,13 +131,13 @@ def _scores(run: RunResult) -> tuple[Columns, Columns]:
 
 def _count(run: RunResult) -> str:
     if not run.manifest:  # not of a folder
-        return f"{run.table.num_rows} examples"
+        return counted(run.table.num_rows, "example")
     repeats = run.manifest["system"]["repeats"]
     examples = run.manifest["dataset"]["examples"]
     if repeats == 1:
-        return f"{examples} examples"
+        return counted(examples, "example")
     most = "" if run.columns("id").num_rows == repeats * examples else "up to "
-    return f"{examples} examples, {most}{repeats} outputs each"
+    return f"{counted(examples, 'example')}, {most}{repeats} outputs each"
 
 
 def _stopped(run: RunResult) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -138,10 +137,3 @@ def saved(race: Any) -> str:
     parts += [f"about {timedelta(seconds=round(race.seconds))} of generation"] if race.seconds else []
     parts += [f"a cost of about {race.cost:.2f}"] if race.cost else []
     return f"The race saved {listed(parts)}. Such a race drops the best cell in at most {race.error:.0%} of cases."
-
-
-def lines_of(parts: Sequence[Any]) -> list[str]:
-    """The sentences of all parts, for pages."""
-    return [
-        line for part in titled_rows(parts) for line in [*sentences(part), *([saved(part.saved)] if part.saved else [])]
-    ]

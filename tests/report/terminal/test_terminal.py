@@ -232,3 +232,8 @@ def test_a_live_bar_on_a_terminal(files: Path, option: str, shown: bool) -> None
     assert done.returncode == 0
     assert (b"scoring" in seen) == shown
     assert b"scoring" not in done.stdout
+
+
+def test_one_example_is_not_said_to_be_several(capsys: pytest.CaptureFixture[str]) -> None:
+    print_run(harness.evaluate(["the cat sat"], [["the cat sat"]], ["exact_match"], resamples=0))
+    assert "1 example\n" in capsys.readouterr().out
