@@ -39,6 +39,8 @@ class Gathering:
         """Those that were told."""
         self._told: dict[str, RunRecord] = {}
         """Their runs, by folder, as they were then."""
+        self._names: dict[str, list[str]] = {}
+        """By run folder, what the cells that ended with it are called."""
         self._telling = threading.Lock()
         self._open = ExitStack()
 
@@ -61,6 +63,20 @@ class Gathering:
                 name = label(varied.chosen(words, self.varied))
                 complain(f"the cells {listed(list(map(str, same)))} have the same key, and are one run: {name}")
 
+    def _tell_of_one_run(self, number: int, cell: Ended) -> None:
+        """Of cells with other values that are one run all the same."""
+        own = self.label(number)
+        for folder in cell.folders:
+            names = self._names.setdefault(folder, [])
+            if own in names:  # a race ends each cell several times
+                continue
+            names.append(own)
+            if len(names) > 1:
+                complain(
+                    f"the cells {names[0]} and {own} have the same key, and are one run: what differs between them "
+                    "changes no output"
+                )
+
     def label(self, number: int) -> str:
         """What a cell is called: what varies."""
         return label(varied.chosen(self.cells.get(number, ()), [*self.varied, MEMBER]))
@@ -76,6 +92,7 @@ class Gathering:
         with self._telling:
             for number, cell in self.marks.ended(list(self.ended)).items():
                 self.ended[number] = cell
+                self._tell_of_one_run(number, cell)
                 if cell.error is not None:
                     complain(f"cell {self._called(number)} failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:
