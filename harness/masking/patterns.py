@@ -66,6 +66,7 @@ _QUERY = re.compile(r"([?&#])([\w.-]+)(\\?=)([^&#\s'\"]+)")
 _QUERY_NAME = re.compile(r"^key$|(?:^|[._-])(?:sig|signature)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HEADER = re.compile(r"\b(Bearer|Basic)(\\? +)([\w.~+/=-]{6,})", re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}={0,2}")
 SCHEME = re.compile(r"^(?:Bearer|Basic) +", re.IGNORECASE)
 _NAME = re.compile(r"(?<![\w.-])(-{0,2})([A-Za-z_][\w.-]*+)(\\?['\"]?\s*\\?([=:])\s*)")
 _GIVEN = re.compile(r"(?:(?:Bearer|Basic)\\? )?(?:\"[^\"]*\"|'[^']*'|\\\"[^\"\\]*\\\"|[^\s,;&}\]'\"]+)", re.IGNORECASE)
@@ -104,7 +105,15 @@ def value(text: str) -> tuple[str, set[str]]:
 def elsewhere(text: str) -> tuple[str, set[str]]:
     """(a text that was made elsewhere without its secrets, those that stood after their names)."""
     clean, secrets = _paired(_PEM.sub(MASK, text), lambda name, _: _last(name[2]) not in ("key", "pass", "auth"))
-    return in_urls(_TOKEN.sub(MASK, _HEADER.sub(rf"\1 {MASK}", clean))), secrets
+    return in_urls(_TOKEN.sub(MASK, _HEADER.sub(_header_elsewhere, clean))), secrets
+
+
+def _header_elsewhere(match: re.Match[str]) -> str:
+    """A header of a text that was made elsewhere: what follows `Basic` is base64, unlike the next word of a command or
+    a sentence (`hydra/sweeper=basic system.temperature=0.5`)."""
+    word = match[3]
+    coded = _BASE64.fullmatch(word) is not None and (_random(word) or _sent("basic", word, alone=False))
+    return match[0] if match[1].lower() == "basic" and not coded else f"{match[1]} {MASK}"
 
 
 def _paired(text: str, counts: Callable[[re.Match[str], str], bool]) -> tuple[str, set[str]]:

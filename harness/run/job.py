@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from harness.store.finished import read_manifest
 from harness.store.shards import Shards
 from harness.types import Dataset, Engine, Examples, HarnessError, Metric, System, Tracker, check_least
 
-log = logging.getLogger(__name__)
 Select = Callable[[Iterable[Examples]], Iterator[Examples]]
 """Some of the examples, in their order."""
 
@@ -152,7 +150,6 @@ class Job:
 def check_same_config(job: Job, earlier: Mapping[str, Any] | None) -> None:
     """Another config never overwrites a run; `earlier` is the manifest that is in the folder."""
     if earlier is None or earlier["key"] == job.key:
-        _warn_of_same_cell(job, earlier)
         return
     before, after = dict(settings(earlier["config"])), dict(settings(job.config))
     changed = [
@@ -164,18 +161,6 @@ def check_same_config(job: Job, earlier: Mapping[str, Any] | None) -> None:
         f"{job.folder} holds a run of another config ({'; '.join(changed[:4])}); "
         "expected the same config, or another output_dir"
     )
-
-
-def _warn_of_same_cell(job: Job, earlier: Mapping[str, Any] | None) -> None:
-    """Says that two cells of a sweep are one run: what varies between them changes nothing of what is computed."""
-    other = (earlier or {}).get("cell")
-    if job.cell is None or not other or not earlier or earlier.get("group") != job.group:
-        return
-    if other["parameters"] != job.cell["parameters"]:
-        log.warning(
-            "the cells %s and %s have the same key, and are one run: what differs between them changes no output",
-            other["label"], job.cell["label"],
-        )  # fmt: skip
 
 
 def _safe(name: str) -> str:

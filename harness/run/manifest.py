@@ -33,6 +33,8 @@ DECIDING = (
     "types",
 )  # fmt: skip
 """The code that decides what is in a result's files."""
+MOST_CELLS = 32
+"""Of sweeps that a run was a cell of."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "files": dict(digests),
         "group": job.group,
         "cell": None if job.cell is None else dict(job.cell),
+        "also": _other_cells(job, earlier),
         "dataset": {
             "name": result.dataset,
             "key": result.dataset_key,
@@ -107,6 +110,16 @@ def manifest(job: Job, result: RunResult, facts: Facts, digests: Mapping[str, st
         "overrides": list(job.overrides),
         "config": dict(job.config),
     }
+
+
+def _other_cells(job: Job, earlier: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The cells that the run was before, of this sweep or of others, which still find it by them; the newest last."""
+    if earlier is None:
+        return []
+    before = {"group": earlier["group"], "cell": earlier.get("cell")}
+    cells = [*earlier.get("also", ()), *([before] if before["group"] and before["cell"] else [])]
+    own = {"group": job.group, "cell": job.cell}
+    return [cell for i, cell in enumerate(cells) if cell != own and cell not in cells[i + 1 :]][-MOST_CELLS:]
 
 
 def _merged(job: Job, facts: Facts) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def run(job: Job, progress: Progress) -> RunResult:
 
 def _run(job: Job, started: str, progress: Progress) -> RunResult:
     data, scorer = prepared(job, progress)
-    with job.engine, store.opened(job.folder):
+    with job.engine, store.opened(job.folder, awaited=job.cell is not None):  # cells that are one run go one by one
         earlier = finished.read_manifest(job.folder)
         check_same_config(job, earlier)
         store.copy_journals(job.origins, job.folder)

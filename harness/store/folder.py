@@ -12,6 +12,7 @@ outputs.jsonl       the journal of generated outputs
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,6 +32,8 @@ from harness.store.shape import NAMES, SCHEMA, check_statistics, parsed
 from harness.store.writing import Writer, cannot_be_written
 from harness.types import BLOCK, HarnessError, Rows, RunResult, Score
 
+log = logging.getLogger(__name__)
+FOREVER = -1
 MARKS = {".lock", "outputs.jsonl", "statistics.parquet"}
 """One of these is in every folder that a run has written to."""
 CONTESTED = {"config.yaml", "manifest.json", "scores.json", "examples.parquet"}
@@ -38,10 +41,10 @@ CONTESTED = {"config.yaml", "manifest.json", "scores.json", "examples.parquet"}
 
 
 @contextmanager
-def opened(folder: Path, patience: float = 0) -> Iterator[None]:
+def opened(folder: Path, patience: float = 0, awaited: bool = False) -> Iterator[None]:
     """Makes the folder and keeps other processes from writing the same run.
 
-    `patience`: seconds to wait for another process that writes it.
+    `patience`: seconds to wait for another process that writes it; `awaited`: after them as long as it takes.
     """
     with ExitStack() as stack:
         try:
@@ -49,7 +52,7 @@ def opened(folder: Path, patience: float = 0) -> Iterator[None]:
             if strange := regular.first_irregular(folder, NAMES):
                 raise HarnessError(strange)
             _check_free(folder)
-            stack.enter_context(held(folder / ".lock", patience))
+            stack.enter_context(_held(folder, patience, awaited))
         except TimeoutError:
             raise HarnessError(
                 f"another process is writing the run folder {folder}; expected to be the only one"
@@ -65,6 +68,19 @@ def opened(folder: Path, patience: float = 0) -> Iterator[None]:
                 "expected a writable folder (output_dir=DIR chooses another)"
             ) from None
         atomic.sweep(folder)
+        yield
+
+
+@contextmanager
+def _held(folder: Path, patience: float, awaited: bool) -> Iterator[None]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(folder / ".lock", patience))
+        except TimeoutError:
+            if not awaited:
+                raise
+            log.warning("another process is writing the run folder %s, which is waited for", folder)
+            stack.enter_context(held(folder / ".lock", FOREVER))
         yield
 
 

@@ -124,6 +124,7 @@ MANIFEST = {
     "group": (*TEXT, *NULL),
     "overrides": Maybe(Each(TEXT, list), null=False),
     "cell": Maybe(CELL),
+    "also": Maybe(Each({"group": TEXT, "cell": CELL}, list), null=False),
     "config": dict,
     "files": Each(TEXT),
     "metrics": Each({"signature": TEXT, "key": Maybe(TEXT)}),

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,15 @@ def kill(example):
 def refused(example, ask):
     if ask == 2 and not os.path.exists("mended"):
         raise ValueError("no quota")
+    return example["source"]
+"""
+SLOW = """
+import time
+
+def slow(example):
+    time.sleep(0.5)
+    with open("calls.txt", "a") as file:
+        file.write("called\\n")
     return example["source"]
 """
 RESULT = ("scores.json", "examples.parquet", "statistics.parquet")
@@ -198,15 +208,51 @@ def test_submitit_says_why(files: Path, cli: Cli) -> None:
     assert "1 of 2 cells failed:" in called.err
 
 
-def test_a_folder_that_another_process_writes(files: Path, cli: Cli) -> None:
+def test_a_folder_that_another_process_writes(files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for: what that process makes is the same run."""
+    from harness.store import folder as store
     from harness.store.folder import opened
 
     assert cli(*CELLS, "output_dir=out").code == 0
     (folder,) = Path("out").glob("dev-bad-*")
+    begun, awaited, held = threading.Event(), threading.Event(), store.held
+
+    def write() -> None:
+        with opened(folder):
+            begun.set()
+            awaited.wait(60)
+
+    def waiting(path: Path, patience: float) -> Any:
+        if patience == store.FOREVER:
+            awaited.set()
+        return held(path, patience)
+
+    monkeypatch.setattr(store, "held", waiting)
+    other = threading.Thread(target=write)
+    other.start()
+    begun.wait()
+    called = cli(*CELLS, "output_dir=out")
+    other.join()
+    assert called.code == 0
+    assert f"another process is writing the run folder {folder}, which is waited for" in called.err
+    alone = ("run", *RUN[1:], "system=predictions", "system.path=bad.jsonl", f"output_dir={folder}")
     with opened(folder):
-        called = cli(*CELLS, "output_dir=out")
-    assert called.code == 1
-    assert f"cell 1 (path=bad.jsonl) failed: another process is writing the run folder {folder}" in called.err
+        refused = cli(*alone)
+    assert refused.code == 1 and "expected to be the only one" in refused.err
+
+
+def test_cells_that_are_one_run_at_the_same_time(files: Path, cli: Cli) -> None:
+    """The second waits for the first and takes its result."""
+    (files / "functions.py").write_text(SLOW)
+    called = cli(
+        *RUN, "--multirun", "hydra/launcher=joblib", "hydra.launcher.n_jobs=3", "system=python", "limit=1,2,2",
+        "system.function=functions.py:slow", "cache=none", "output_dir=out",
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    assert "the cells 1 and 2 have the same key, and are one run: limit=2" in called.err
+    assert len(results(Path("out"))) == 2 * len(RESULT)
+    assert len(Path("calls.txt").read_text().splitlines()) == 3
+    assert [cell["state"] for cell in json.loads(cli("sweep", "out", "--json").out)["cells"]] == ["done", "done"]
 
 
 # ---------------------------------------------------------------- what is left on disk

@@ -173,3 +173,31 @@ def test_what_cannot_be_raced(grid: Callable[..., Any]) -> None:
     assert alone.code == 1 and "hydra/sweeper=race of one cell; expected a parameter with several values" in alone.err
     odd = raced(grid, "metrics=[bleu]", "hydra.sweeper.error=2")
     assert odd.code == 1 and "hydra.sweeper.error=2" in odd.err
+
+
+def test_what_is_said_counts_the_cells_of_the_grid(grid: Callable[..., Any]) -> None:
+    """Each round is counted for itself, and what comes next is named by one pattern."""
+    called = grid(
+        *RACE, "system.path=good.jsonl,nowhere.jsonl,near.jsonl,worst.jsonl,bad.jsonl", "metrics=[bleu]", "limit=150",
+        "output_dir=out",
+    )  # fmt: skip
+    assert called.code == 1 and "\nharness: 1 of 5 cells failed:\n  1 path=nowhere.jsonl" in called.err
+    counts = [line.split()[0] for line in called.out.splitlines() if "BLEU" in line and "  out/" in line]
+    assert counts[:4] == ["1/5", "3/5", "4/5", "5/5"]
+    assert counts[-2:] == ["1/2", "2/2"]
+    assert called.out.count("  harness sweep ") == 0  # just shown
+    shown = called.out.partition("\nnext\n")[2].splitlines()
+    assert shown[0].startswith("  harness compare out/dev-good-")
+
+
+def test_what_comes_next_is_short(grid: Callable[..., Any]) -> None:
+    for i in (1, 2):
+        Path(f"good{i}.jsonl").write_bytes(Path("good.jsonl").read_bytes())
+    called = grid(*RACE, "system.path=worst.jsonl,good.jsonl,good1.jsonl,good2.jsonl", "metrics=[bleu]")
+    assert called.code == 0 and "dropped path=worst.jsonl" in called.out
+    assert called.out.partition("\nnext\n")[2].splitlines() == [
+        "  harness compare runs/harness/*", "  harness best runs/harness/*",
+        "  harness report runs/harness/* -o report.html",
+    ]  # fmt: skip
+    compared = grid("compare", *map(str, Path("runs/harness").iterdir()))
+    assert compared.code == 0 and "a race dropped them" in compared.err

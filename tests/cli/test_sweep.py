@@ -91,3 +91,24 @@ def test_runs_that_are_no_sweep(cli: Callable[..., Any]) -> None:
     assert alone.code == 1 and "is a run of its own; expected a cell of a sweep" in alone.err
     none = cli("sweep")
     assert none.code == 1 and "there is no sweep below runs" in none.err
+
+
+def test_cells_that_are_one_run_are_not_missing(cli: Callable[..., Any]) -> None:
+    run = ("run", "limit=24", "metrics=bleu", "stats.resamples=50", "tracking=none", "system=lead")
+    first = cli(*run, "--multirun", "system.sentences=1,2,2", "progress=true,false", "output_dir=swept")
+    assert first.code == 0 and first.err.count("changes no output") == 2
+    assert [cell["state"] for cell in asked(cli, "swept")["cells"]] == ["done", "done"]
+
+
+def test_a_run_stays_a_cell_of_its_first_sweep(cli: Callable[..., Any]) -> None:
+    """It may be a cell of another sweep too, or be evaluated by itself once more."""
+    run = ("run", "limit=24", "metrics=bleu", "stats.resamples=50", "tracking=none", "system=lead")
+    assert cli(*run, "--multirun", "system.sentences=1,2").code == 0
+    first = asked(cli)["group"]
+    assert cli(*run, "--multirun", "system.sentences=2,3").code == 0
+    assert cli(*run, "system.sentences=2").code == 0
+    second = asked(cli)["group"]
+    assert second != first
+    for group, labels in ((first, ["sentences=1", "sentences=2"]), (second, ["sentences=2", "sentences=3"])):
+        cells = asked(cli, group)["cells"]
+        assert [(cell["label"], cell["state"]) for cell in cells] == [(label, "done") for label in labels]

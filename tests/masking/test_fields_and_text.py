@@ -238,3 +238,11 @@ def test_more_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = masked(resolved(raw), sources(raw))
     assert hidden == {"spaced": "***", "env": "***", "indirect": "***", "X-Api-Key": "***", "pad_token": "<pad>", "auth": "***",
                      "uri": "http://***@h/x?token=***&a=b"}  # fmt: skip
+
+
+def test_basic_is_a_word_too() -> None:
+    """Of commands and sentences; what follows it in a header is base64."""
+    typed = "harness run hydra/sweeper=basic system.temperature=0.5,1.0 with the basic launcher"
+    assert redacted(typed) == typed
+    assert redacted("Authorization: Basic bWU6cGxhbnRlZA==; the rest") == "Authorization: ***; the rest"
+    assert redacted("sent Basic bWU6cGxhbnRlZA== to it") == "sent Basic *** to it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,13 @@ R = TypeVar("R", bound=RunResult | RunRecord)
 def cell_of(run: RunResult | RunRecord) -> Mapping[str, Any] | None:
     """The cell of a sweep that a run is; None where it is none."""
     return run.manifest.get("cell") if run.manifest and run.manifest.get("group") else None
+
+
+def memberships(run: RunRecord) -> list[RunRecord]:
+    """The run as a cell of each sweep that it is or was one of: two cells of a sweep can be one run, and a run can be
+    evaluated again by another command."""
+    own = [run] if cell_of(run) is not None else []
+    return own + [replace(run, manifest={**run.manifest, **other}) for other in run.manifest.get("also", ())]
 
 
 def dropped(run: RunResult | RunRecord) -> bool:

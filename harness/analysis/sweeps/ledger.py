@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from harness.analysis.stored.cell_names import cell_of, in_order
+from harness.analysis.stored.cell_names import cell_of, in_order, memberships
 from harness.analysis.stored.loading import find_run
 from harness.analysis.stored.parameters import parameters
 from harness.inputs.project import runs_folder
@@ -68,14 +68,16 @@ def ledger(words: Sequence[str | Path], below: Path | None = None) -> Ledger:
     if word is None or not (Path(word) / "manifest.json").exists():
         return _newest(below or runs_folder(), word)
     run = record(Path(word))
-    if cell_of(run) is None:
+    if not memberships(run):
         raise HarnessError(f"{word} is a run of its own; expected a cell of a sweep, or several runs")
-    return _newest(run.path.parent, str(run.manifest["group"]))
+    return _newest(run.path.parent, str(memberships(run)[0].manifest["group"]))
 
 
 def _newest(below: Path, word: str | None) -> Ledger:
     """The sweep of this group, or the newest that has a run of this name."""
-    stored = [run for run in records(below) if cell_of(run) is not None] if below.is_dir() else []
+    found = records(below) if below.is_dir() else []
+    latest = [run for run in found if cell_of(run) is not None]
+    stored = [own for run in found for own in memberships(run)]
     open_cells = [own for own in unfinished(below) if own.group is not None] if below.is_dir() else []
     groups = {str(run.manifest["group"]) for run in stored} | {str(own.group) for own in open_cells}
     if word is not None and word not in groups:
@@ -90,13 +92,14 @@ def _newest(below: Path, word: str | None) -> Ledger:
     if word is None and not groups:
         raise HarnessError(f"there is no sweep below {below}; expected runs of harness run --multirun")
     if word is None and stored:
-        word = str(max(stored, key=lambda run: run.ended).manifest["group"])
+        word = str(max(latest or stored, key=lambda run: run.ended).manifest["group"])
     group = word or str(open_cells[-1].group)
     return _of_group(group, [run for run in stored if run.manifest["group"] == group], open_cells)
 
 
 def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) -> Ledger:
-    ended = {run.path: run for run in in_order(runs)}
+    one_each = {run.path: run for run in reversed(runs)}  # of two cells that are one run what it is now
+    ended = {run.path: run for run in in_order(list(one_each.values()))}
     cells = [_done(run, list(ended.values())) for run in ended.values()]
     for own in open_cells:
         if own.group != group:
@@ -131,6 +134,7 @@ def _missing(cells: Sequence[Cell], documents: Sequence[Mapping[str, Any]]) -> l
     for values in space.values():
         size *= len(values)
     known = {own.number for own in cells}
+    known |= {own["number"] for own in documents if own.get("space") == space}  # those that are another one's run too
     if size > MOST:
         return []
     made = []

@@ -21,6 +21,8 @@ from harness.types import RunRecord
 
 MEMBER = "sweep.member"
 """Of a race: which of the systems that its system stands for a cell is."""
+NUMBER = "++sweep.number="
+"""Of a race: which cell of the grid it is."""
 SHORT = 200
 """Letters of a reason that was told in full when the cell failed."""
 
@@ -35,10 +37,14 @@ class Gathering:
         """By their numbers: the overrides of those that were launched."""
         self.total: int | None = None
         """How many there will be, where a sweeper launches them a few at a time."""
+        self.earlier = 0
+        """How many were launched in earlier rounds of a race: each round is counted for itself."""
         self.ended: dict[int, Ended] = {}
         """Those that were told."""
         self._told: dict[str, RunRecord] = {}
         """Their runs, by folder, as they were then."""
+        self._names: dict[str, list[str]] = {}
+        """By run folder, what the cells that ended with it are called."""
         self._telling = threading.Lock()
         self._open = ExitStack()
 
@@ -54,20 +60,39 @@ class Gathering:
         """Of cells with the same values, which are one run."""
         numbers: dict[tuple[str, ...], list[int]] = {}
         for number, words in cells.items():
-            own = tuple(word for word in words if not word.startswith("++sweep.number="))
+            own = tuple(word for word in words if not word.startswith(NUMBER))
             numbers.setdefault(own, []).append(number)
         for words, same in numbers.items():
             if len(same) > 1:
                 name = label(varied.chosen(words, self.varied))
                 complain(f"the cells {listed(list(map(str, same)))} have the same key, and are one run: {name}")
 
+    def _tell_of_one_run(self, number: int, cell: Ended) -> None:
+        """Of cells with other values that are one run all the same."""
+        own = self.label(number)
+        for folder in cell.folders:
+            names = self._names.setdefault(folder, [])
+            if own in names:  # a race ends each cell several times
+                continue
+            names.append(own)
+            if len(names) > 1:
+                complain(
+                    f"the cells {names[0]} and {own} have the same key, and are one run: what differs between them "
+                    "changes no output"
+                )
+
+    def _place(self, number: int) -> int:
+        """Which cell of the grid was launched under this number; a race launches each once a round."""
+        word = next((word for word in self.cells.get(number, ()) if word.startswith(NUMBER)), None)
+        return number if word is None else int(word.removeprefix(NUMBER))
+
     def label(self, number: int) -> str:
         """What a cell is called: what varies."""
         return label(varied.chosen(self.cells.get(number, ()), [*self.varied, MEMBER]))
 
     def _called(self, number: int) -> str:
-        name = self.label(number)
-        return f"{number} ({name})" if name else str(number)
+        name, place = self.label(number), self._place(number)
+        return f"{place} ({name})" if name else str(place)
 
     def show(self) -> None:
         """Tells of the cells that ended since the last time."""
@@ -76,17 +101,19 @@ class Gathering:
         with self._telling:
             for number, cell in self.marks.ended(list(self.ended)).items():
                 self.ended[number] = cell
+                self._tell_of_one_run(number, cell)
                 if cell.error is not None:
                     complain(f"cell {self._called(number)} failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:
                     runs = [record(Path(folder)) for folder in cell.folders]
                     self._told |= zip(cell.folders, runs, strict=True)
-                    total = self.total or len(self.cells)
-                    print_ended(len(self.ended), total, self.label(number), runs, cell.seconds)
+                    total = (self.total or len(self.cells)) - self.earlier
+                    print_ended(len(self.ended) - self.earlier, total, self.label(number), runs, cell.seconds)
 
     @property
     def failed(self) -> dict[int, str]:
-        return {number: cell.error for number, cell in sorted(self.ended.items()) if cell.error is not None}
+        ended = sorted(self.ended.items())
+        return {self._place(number): cell.error for number, cell in ended if cell.error is not None}
 
     @property
     def runs(self) -> list[RunRecord]:
@@ -118,7 +145,7 @@ class Gathering:
                 for number, error in failed.items()
             )
             complain(
-                f"{len(failed)} of {len(self.cells)} cells failed:\n{named}\n"
+                f"{len(failed)} of {len(set(map(self._place, self.cells)))} cells failed:\n{named}\n"
                 f"What is finished is kept. To try these again:\n  {self._again}"
             )
         return 1 if failed else 0
@@ -132,7 +159,8 @@ class Gathering:
     def interrupted(self) -> str:
         """What is to be known where a multirun is ended before its end."""
         self.show()
-        words = f"{len(self.ended)} of {len(self.cells)} cells have ended"
+        words = f"{len(self.ended) - self.earlier} of {len(self.cells) - self.earlier} cells have ended"
+        words += " in this round" if self.earlier else ""
         return f"{words}; jobs that were submitted go on by themselves" if self.marks.awaited else words
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 
 from harness.analysis.sweeps.races import race_of, stands
 from harness.cli.hydra.composing import members
+from harness.cli.hydra.gathering import NUMBER
 from harness.cli.hydra.received import literal
 from harness.cli.output import tell
 from harness.inputs.project import runs_folder
@@ -124,9 +125,10 @@ class _Rounds:
         """The runs of the cells that are left, by number, once they have answered this share; one that failed has
         none."""
         about = f"race={{share:{share!r},score:{self.score},error:{self.error!r},left:{self.left}}}"
-        batch = [[*self.cells[cell], f"++sweep.number={cell}", about] for cell in self.left]
+        batch = [[*self.cells[cell], f"{NUMBER}{cell}", about] for cell in self.left]
         first = self.launched
         self.launched += len(batch)
+        self.sweeper.launcher.sweep.earlier = first
         self.sweeper.launcher.launch(batch, initial_job_idx=first)
         below = Path(self.config.output_dir) if self.config.output_dir else runs_folder()
         stored = records(below) if below.is_dir() else []

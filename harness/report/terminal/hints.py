@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from harness.inputs.visible import in_line
@@ -16,10 +17,17 @@ KEYED = re.compile(r"(.+)-[0-9a-f]{8}")
 """A run folder: its run's name and key."""
 
 
-def print_next(folders: Sequence[Path], comparable: Sequence[Path], pages: bool, sweep: str | None = None) -> None:
+def print_next(
+    folders: Sequence[Path],
+    comparable: Sequence[Path],
+    pages: bool,
+    sweep: str | None = None,
+    passed_over: Collection[Path] = (),
+) -> None:
     """`comparable`: those of the folders (and maybe an earlier run's) that are on the same data as another one.
-    `pages`: the runs are in a store that `harness ui` shows. `sweep`: the sweep whose cells they are."""
-    others, named = _named(comparable), _named(folders)
+    `pages`: the runs are in a store that `harness ui` shows. `sweep`: the sweep whose cells they are. `passed_over`:
+    folders beside them that every command leaves out by itself."""
+    others, named = _named(comparable, passed_over), _named(folders, passed_over)
     words = [] if sweep is None else [["sweep", shlex.quote(sweep)]]
     words += [["compare", *others]] if others and len(comparable) > 1 else []
     words += [["best", *others]] if others and len(comparable) > 2 else []
@@ -31,14 +39,25 @@ def print_next(folders: Sequence[Path], comparable: Sequence[Path], pages: bool,
         out.print(f"  harness {in_line(' '.join(command))}", soft_wrap=True)
 
 
-def _named(folders: Sequence[Path]) -> list[str]:
+def _named(folders: Sequence[Path], passed_over: Collection[Path]) -> list[str]:
     """The folders as one types them, quoted for a shell; nothing where that would be too long to read."""
     parents = {folder.parent for folder in folders}
     if len(folders) > FEW and len(parents) == 1:
         parent = next(iter(parents))
-        if {path for path in parent.iterdir() if not path.name.startswith(".")} == set(folders):
-            return [f"{shlex.quote(str(parent))}/*"]
+        if (pattern := _pattern(parent, set(folders), {*folders, *passed_over})) is not None:
+            return [pattern]
         names = [match[1] for folder in folders if (match := KEYED.fullmatch(folder.name))]
         if len(set(names)) == len(folders) <= MANY and parent.parts[:1] == ("runs",):
             return [shlex.quote(name) for name in names]  # just made, so the newest of their names
     return [shlex.quote(str(folder)) for folder in folders] if len(folders) <= MANY else []
+
+
+def _pattern(parent: Path, folders: Collection[Path], allowed: Collection[Path]) -> str | None:
+    """A shell's pattern that matches these folders and nothing that is not allowed: all of the parent, or all that
+    begin with the words that their names begin with; None where there is none."""
+    beside = [path for path in parent.iterdir() if not path.name.startswith(".")]
+    shared = os.path.commonprefix([folder.name for folder in folders])
+    for start in ("", shared[: shared.rfind("-") + 1]):
+        if set(folders) <= {path for path in beside if path.name.startswith(start)} <= set(allowed):
+            return f"{shlex.quote(f'{parent}/{start}') if start else f'{shlex.quote(str(parent))}/'}*"
+    return None

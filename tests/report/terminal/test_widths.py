@@ -202,6 +202,10 @@ def test_what_to_type_next(tmp_path: Path, shown: Callable[[Print, int | None], 
         ("compare", ""), ("best", ""), ("report", " -o report.html"),
     )]  # fmt: skip
     write_run(tmp_path / "a b" / "another", "another")
+    some = shown(lambda: print_next(folders, folders, False), None).splitlines()
+    assert some[1] == f"  harness compare '{tmp_path}/a b/r-'*"
+    left_out = [write_run(tmp_path / "a b" / "r-x", "r-x")]  # by a race, and so by every command
+    assert shown(lambda: print_next(folders, folders, False, None, left_out), None).splitlines() == some
     assert "*" not in shown(lambda: print_next(folders, folders, False), None)
 
 
