@@ -199,7 +199,10 @@ class Predictions(System):
         if extra:
             faults.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
         if faults:
-            raise HarnessError(f"{self.path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once")
+            raise HarnessError(
+                f"{self.path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once"
+                + (" (where there is no output, null: it counts as failed)" if missing and not extra else "")
+            )
         counts = Counter(id_ for id_, _ in places)
         id_, repeat = next((i, r) for i in wanted for r in range(counts[i]) if (i, r) not in places)
         raise HarnessError(

@@ -142,8 +142,7 @@ def _of_cells(name: str, runs: Sequence[RunResult]) -> list[_Subject]:
 def _levels(runs: Sequence[RunResult], otherwise: str) -> tuple[dict[str, NDArray[np.int64]], str | None]:
     """(which level of each parameter every run has, what to say of it)."""
     varied = sweeps.parameters(runs)
-    last = [parameter.name.rpartition(".")[2] for parameter in varied]
-    short = [name if last.count(name) == 1 else full.name for name, full in zip(last, varied, strict=True)]
+    short = sweeps.last_parts([parameter.name for parameter in varied])
     codes = {name: _codes(parameter) for name, parameter in zip(short, varied, strict=True)}
     sizes = [int(column.max()) + 1 for column in codes.values()]
     combinations = set(zip(*(column.tolist() for column in codes.values()), strict=True))

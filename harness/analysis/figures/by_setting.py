@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.analysis.comparing.training_curves import series_of, step_of
 from harness.analysis.figures.view import View
-from harness.analysis.stored.parameters import Parameter, parameters
+from harness.analysis.stored.parameters import Parameter, last_parts, parameters
 from harness.report.charts import curve, forest, heatmap, parallel
 from harness.report.charts.theme import plain, short
 from harness.report.curve_words import choice, training_run
@@ -101,7 +101,7 @@ def sweep_figures(view: View) -> Iterator[Figure]:
     varied = parameters(view.group.runs)
     if not varied:
         return
-    names = short([parameter.name for parameter in varied], 24)
+    names = short(last_parts([parameter.name for parameter in varied]), 24)
     together = "".join(
         f" With {name} change: {', '.join(plain(other) for other in parameter.also)}."
         for name, parameter in zip(names, varied, strict=True)

@@ -82,6 +82,16 @@ def _plain(value: Any) -> Any:
     return "none" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
+def last_parts(names: Sequence[str]) -> list[str]:
+    """Dotted names by their last part, where no other has it.
+
+    >>> last_parts(["options.beams", "prompt.text", "answer.text"])
+    ['beams', 'prompt.text', 'answer.text']
+    """
+    last = [name.rpartition(".")[2] for name in names]
+    return [short if last.count(short) == 1 else name for name, short in zip(names, last, strict=True)]
+
+
 def _merged(varied: Mapping[str, tuple[Any, ...]]) -> list[Parameter]:
     """Parameters that always change together are one."""
     merged: dict[tuple[int, ...], list[str]] = {}

@@ -168,6 +168,5 @@ def _name(compared: Study, varied: Sequence[str]) -> str:
     """`9 runs on dev by temperature, top_p`."""
     kind = "checkpoints" if _steps(compared) else "runs"
     datasets = ", ".join(dict.fromkeys(group.dataset for group in compared.groups))
-    last = [name.rpartition(".")[2] for name in varied]
-    by = [short if last.count(short) == 1 else name for name, short in zip(varied, last, strict=True)]
-    return f"{len(compared.runs)} {kind} on {datasets}" + (f" by {', '.join(by)}" if by else "")
+    by = f" by {', '.join(sweeps.last_parts(varied))}" if varied else ""
+    return f"{len(compared.runs)} {kind} on {datasets}{by}"
