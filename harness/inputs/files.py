@@ -31,6 +31,7 @@ import orjson
 
 from harness.inputs import parquet
 from harness.types import HarnessError, nearest, text_fault
+from harness.types.shown import counted
 
 TABULAR = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 BLOCK = 2**20
@@ -241,8 +242,8 @@ def line_text(path: Path, number: int, raw: bytes) -> str:
     except UnicodeDecodeError as error:
         byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
         raise HarnessError(
-            f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text (of Windows and Excel it may be: "
-            "iconv -f WINDOWS-1252 -t UTF-8, or save it as CSV UTF-8)"
+            f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text (of Windows and "
+            "Excel it may be: iconv -f WINDOWS-1252 -t UTF-8, or save it as CSV UTF-8)"
         ) from None
     if "\0" in line:
         raise HarnessError(
@@ -366,7 +367,8 @@ def csv_row(path: Path, line: int, header: list[str], fields: list[str]) -> Row:
     """The row of a record that begins in this line."""
     if len(fields) != len(header):
         raise HarnessError(
-            f"{path} line {line} has {len(fields)} fields; expected {len(header)} as in the header ({listed(header)})"
+            f"{path} line {line} has {counted(len(fields), 'field')}; expected {len(header)} as in the "
+            f"header ({listed(header)})"
         )
     return f"{path} line {line}", dict(zip(header, fields, strict=True))
 

@@ -33,8 +33,8 @@ def check_references(
         shown = set(without[:SHOWN].tolist())
         names = [id_ for i, id_ in enumerate(ids) if i in shown] + [""] * (len(without) - len(shown))
         raise HarnessError(
-            f"{len(without)} of {len(lengths)} examples have no references ({files.some(names)}); "
-            f"expected at least one each, since {needing[0]} needs them"
+            f"{len(without)} of {len(lengths)} examples {'has' if len(without) == 1 else 'have'} no "
+            f"references ({files.some(names)}); expected at least one each, since {needing[0]} needs them"
             + (_hint(fields) if len(without) == len(lengths) else "")
         )
 

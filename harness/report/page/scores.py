@@ -14,6 +14,7 @@ from harness.report.page import differences_from, paper
 from harness.report.page.verdicts import macro_verdicts, verdicts
 from harness.report.score_titles import score_titles
 from harness.types import Comparison, Group, RunResult, Study
+from harness.types.shown import counted
 
 LETTERS = 5
 """Of a score of which a run has more, no letters are shown: nobody reads them."""
@@ -158,16 +159,17 @@ def count(group: Group) -> tuple[int, int]:
 
 def _about(group: Group, pairs: Sequence[Comparison]) -> str:
     examples, repeats = count(group)
-    parts = [f"{examples:,} examples"]
+    parts = [counted(examples, "example")]
     if repeats > 1:
         parts.append(f"{repeats} outputs each")
     if group.runs[0].cluster:
         clusters = arrow.distinct(group.runs[0].table.column(group.runs[0].cluster))
-        parts.append(f"{clusters:,} clusters by {group.runs[0].cluster}")
+        parts.append(f"{counted(clusters, 'cluster')} by {group.runs[0].cluster}")
     excluded = max((row.excluded for row in pairs), default=0)
     if excluded and repeats > 1:
         parts.append(
-            f"up to {excluded:,} outputs of each system left out of a comparison because one has no score for them"
+            f"up to {counted(excluded, 'output')} of each system left out of a comparison because one has "
+            "no score for them"
         )
     elif excluded:
         parts.append(f"up to {excluded:,} left out of a comparison because a system has no score for them")

@@ -11,6 +11,7 @@ from harness.inputs import arrow
 from harness.inputs.choices import CORRECTIONS, INTERVALS, OVER_SEEDS
 from harness.report.tables.cells import Column, Row, Section, Table, plain
 from harness.types import RunResult, Score, Study
+from harness.types.shown import counted
 
 BETTER, WORSE, MISSING = "†", "‡", "n/a"
 
@@ -26,9 +27,9 @@ def _data(table: Table) -> Iterator[str]:
         first = runs[0]
         rows = first.columns("id", *([first.cluster] if first.cluster else []))
         n = arrow.distinct(rows.column("id"))
-        units = f"{n:,} examples of {section.dataset}"
+        units = f"{counted(n, 'example')} of {section.dataset}"
         if first.cluster:
-            units += f" in {arrow.distinct(rows.column(first.cluster)):,} clusters by {plain(first.cluster)}"
+            units += f" in {counted(arrow.distinct(rows.column(first.cluster)), 'cluster')} by {plain(first.cluster)}"
         if rows.num_rows > n and not _seeds(first):
             units += f", {rows.num_rows // n} outputs each"
         if seeds := [f"{row.label} {row.run.manifest['system']['seeds']}" for row in section.rows if _seeds(row.run)]:

@@ -17,6 +17,7 @@ from harness.report.terminal.comparisons import adjusted
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console
 from harness.report.terminal.wording import listed
+from harness.types.shown import counted
 
 TITLES = {
     "pearson": "Pearson", "spearman": "Spearman", "kendall_b": "Kendall b", "kendall_c": "Kendall c",
@@ -34,7 +35,11 @@ def print_agreement(meta: Any) -> None:
     titles = apart(meta.joined.titles)
     rows = [replace(row, score=titles[row.score]) for row in meta.agreement.coefficients]
     tests = [replace(row, score=titles[row.score], baseline=titles[row.baseline]) for row in meta.agreement.tests]
-    about = f"{meta.n:,} judgements of {len(meta.systems)} systems" if meta.items is None else _about(meta)
+    about = (
+        f"{counted(meta.n, 'judgement')} of {counted(len(meta.systems), 'system')}"
+        if meta.items is None
+        else _about(meta)
+    )
     out.print(Text(f"{in_line(meta.dataset)}: {about}, {in_line(meta.human)} against metrics", "bold"))
     for level, group in groupby(rows, key=lambda row: row.level):
         on_level = list(group)
@@ -54,8 +59,7 @@ def print_agreement(meta: Any) -> None:
 
 
 def _about(meta: Any) -> str:
-    systems = len(meta.systems)
-    return f"{meta.n:,} outputs of {systems} system{'s' if systems > 1 else ''} on {meta.items:,} items"
+    return f"{counted(meta.n, 'output')} of {counted(len(meta.systems), 'system')} on {counted(meta.items, 'item')}"
 
 
 def _print_coefficients(out: Console, rows: Sequence[Any], level: float) -> None:
