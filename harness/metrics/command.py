@@ -106,7 +106,7 @@ def _answers(program: Program, n: int, timeout: float | None) -> Iterator[bytes]
         code = program.process.wait(timeout)
     except (Empty, subprocess.TimeoutExpired):
         awaited = f"answer to line {answers + 1} of {n}" if answers < n else f"end after the answer to line {n}"
-        raise HarnessError(f"no {awaited} within timeout={timeout:g} s; expected one") from None
+        raise HarnessError(f"no {awaited} within timeout={timeout} seconds; expected one") from None
     if code or answers < n:
         raise HarnessError(
             f"the program ended with code {code} after {counted(answers, 'answer')}; expected code 0 after {n}"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import files
 from harness.types import HarnessError, Metric, Rows, nearest
+from harness.types.shown import counted
 
 NEEDED = {
     "contexts": "them beside the outputs (system.columns.contexts, or what a function or program answers) or in the "
@@ -90,8 +91,8 @@ def check_rows(metric: Metric, rows: Rows, n: int) -> None:
             raise HarnessError(f"{name}: the list {each} has {values.dtype} values; expected {kind}")
         if len(lists) != n or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
             raise HarnessError(
-                f"{name}: the list {each} has {len(lists)} lists of {len(values)} values; expected {n}, one for each "
-                "example, whose starts rise from 0 to the number of values"
+                f"{name}: the list {each} has {len(lists)} lists of {counted(len(values), 'value')}; "
+                f"expected {n}, one for each example, whose starts rise from 0 to the number of values"
             )
     if type(metric).score_weighted is Metric.score_weighted:
         with np.errstate(all="ignore"):

@@ -157,7 +157,7 @@ class _Kept(programs.Program):
         try:
             line = self.lines.get(timeout)
         except Empty:
-            raise HarnessError(f"no answer within timeout={timeout:g} s (does it flush each line?)") from None
+            raise HarnessError(f"no answer within timeout={timeout} seconds (does it flush each line?)") from None
         if line is not None:
             return line
         with suppress(subprocess.TimeoutExpired):
