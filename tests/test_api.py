@@ -67,7 +67,7 @@ def test_ids_are_texts_or_whole_numbers_of_any_kind() -> None:
         ({"outputs": ["a", "b"], "references": ["a", "b"], "sources": "ab"}, "sources is a string; expected a list"),
         ({"outputs": None}, "outputs is None; expected a list"),
         ({"outputs": 5}, "outputs is 5; expected a list"),
-        ({"outputs": ["a"]}, "1 of 1 examples have no references"),
+        ({"outputs": ["a"]}, "1 of 1 examples has no references"),
         ({"outputs": ["a"], "references": [{"b": 1}]}, r"references\[0\] is dict {'b': 1}; expected a list of strings"),
         ({"outputs": ["a"], "references": [5]}, r"references\[0\] is int 5; expected a list of strings"),
         (
@@ -86,8 +86,8 @@ def test_ids_are_texts_or_whole_numbers_of_any_kind() -> None:
             {"outputs": ["a"], "references": ["a"], "sources": ["\ud800"]},
             r"sources\[0\]: 'source' holds a lone surrogate",
         ),
-        ({"outputs": ["a"], "references": [None]}, "1 of 1 examples have no references"),
-        ({"outputs": ["a"], "references": [[]]}, "1 of 1 examples have no references"),
+        ({"outputs": ["a"], "references": [None]}, "1 of 1 examples has no references"),
+        ({"outputs": ["a"], "references": [[]]}, "1 of 1 examples has no references"),
         ({"outputs": ["a"], "references": ["a"], "metrics": ["bluer"]}, "the metric 'bluer' is not known"),
         ({"outputs": ["a"], "references": ["a"], "metrics": []}, "metrics is empty"),
         (

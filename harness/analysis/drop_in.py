@@ -27,6 +27,7 @@ from harness.run import memory
 from harness.run.memory import Columns
 from harness.stats.options import Options
 from harness.types import HarnessError, Metric, RunResult, check_choice, nearest
+from harness.types.shown import counted
 
 Answer = dict[str, Any]
 Tokenize = Callable[[str], Iterable[str]]
@@ -78,7 +79,10 @@ class Loaded:
             references = listed(references, "references", "references")
         predictions, references = list(predictions), list(references)
         if len(predictions) != len(references):
-            raise HarnessError(f"{len(predictions)} predictions and {len(references)} references; expected as many")
+            raise HarnessError(
+                f"{counted(len(predictions), 'prediction')} and {counted(len(references), 'reference')}; "
+                "expected as many"
+            )
         self._predictions += predictions
         self._references += references
 

@@ -25,14 +25,16 @@ def resampling(command: argparse.ArgumentParser, scores: bool = True) -> None:
     if scores:
         command.add_argument("--score", metavar="NAME", action="append", help="this score only; may be repeated")
     command.add_argument("--level", type=float, default=LEVEL, help="confidence level (default: %(default)s)")
-    command.add_argument("--resamples", type=int, default=RESAMPLES, help="(default: %(default)s)")
-    command.add_argument("--seed", type=int, default=SEED, help="(default: %(default)s)")
+    command.add_argument(
+        "--resamples", type=int, metavar="N", default=RESAMPLES, help="of the examples (default: %(default)s)"
+    )
+    command.add_argument("--seed", type=int, metavar="N", default=SEED, help="of the resamples (default: %(default)s)")
     command.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
 def testing(command: argparse.ArgumentParser) -> None:
     """Options of every command that shows what the tests say."""
-    command.add_argument("--test", choices=TESTS, default=TESTS[0], help="(default: %(default)s)")
+    command.add_argument("--test", choices=TESTS, default=TESTS[0], help="paired, of each score (default: %(default)s)")
     command.add_argument(
         "--correction",
         choices=tuple(CORRECTIONS),

@@ -159,6 +159,15 @@ class _Parser(argparse.ArgumentParser):
         super().error(visible(message))
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Commands stand two columns further right than options, which argparse leaves out where it aligns their help."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action.choices, dict):  # the commands
+            self._action_max_length += self._indent_increment
+
+
 def _joined(arguments: list[str]) -> list[str]:
     """`--sort -bleu` as `--sort=-bleu`: argparse takes what begins with a dash for a flag."""
     for i, (word, following) in enumerate(pairwise(arguments)):
@@ -199,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="harness",
         description="Evaluate text generation: scores with intervals, comparisons with tests, every run in MLflow.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"harness {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")

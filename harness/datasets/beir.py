@@ -19,6 +19,7 @@ from harness.datasets.trec import judged_blocks
 from harness.inputs import files
 from harness.inputs.trec_files import QRELS, Table, unique
 from harness.types import Contexts, Dataset, Example, Examples, HarnessError, Texts
+from harness.types.shown import counted
 from harness.types.texts import starts_of
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -73,7 +74,7 @@ class BeirDataset(Dataset):
         documents = {id_: text for _, id_, text in _texts(path, wanted)}
         if missing := [str(id_) for id_ in dict.fromkeys(judged.documents) if id_ not in documents]:
             raise HarnessError(
-                f"qrels/{self.split}.tsv judges {len(missing)} documents that {path} does not have "
+                f"qrels/{self.split}.tsv judges {counted(len(missing), 'document')} that {path} does not have "
                 f"({files.some(missing)}); expected ids of the corpus, or dataset.corpus=false"
             )
         return documents

@@ -21,6 +21,7 @@ import numpy as np
 from harness.inputs import files
 from harness.inputs.trec_files import QRELS, Table, read_table
 from harness.types import ABSENT, BLOCK, Contexts, Dataset, Example, Examples, HarnessError, TextLists, Texts
+from harness.types.shown import counted
 
 JUDGEMENTS, TOPICS = "relevance judgements (dataset.qrels)", "a file of topics (dataset.topics)"
 TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
@@ -84,8 +85,8 @@ def _check_known(judged: Table, ids: list[str], qrels: Path, topics: str) -> Non
     strangers = [str(query) for query in judged.queries if query not in known]
     if strangers:
         raise HarnessError(
-            f"{qrels} judges {len(strangers)} queries that {topics} does not have ({files.some(strangers)}); expected "
-            "a topic for each"
+            f"{qrels} judges {counted(len(strangers), 'query')} that {topics} does not have "
+            f"({files.some(strangers)}); expected a topic for each"
         )
 
 

@@ -23,6 +23,7 @@ from harness.engines import cluster
 from harness.engines.host import Host, Reply
 from harness.types import HarnessError, check_least
 from harness.types.engine import Note, Recipe, unheard
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 PATIENCE = 1.0
@@ -84,7 +85,7 @@ class Ray:
             self._end(self._replicas[-1])
         self._made = self._options = None
         if self._lost:
-            log.warning("%d replicas were lost, and what they held was done again (%d)", self._lost, self._again)
+            log.warning("%s lost; what was held there was done again (%d)", counted(self._lost, "replica"), self._again)
 
     def about(self) -> Mapping[str, Any]:
         size = {"replicas": self._wanted, "threads": self.cpus, "gpus": self.gpus}
@@ -230,8 +231,8 @@ class Ray:
             self._unready += 1
             if self._unready >= self.tries:
                 raise HarnessError(
-                    f"{self._unready} replicas ended before they were ready, the last on {replica.place} ({reason}); "
-                    f"expected one to start in engine.tries={self.tries}"
+                    f"{counted(self._unready, 'replica')} ended before being ready, the last on "
+                    f"{replica.place} ({reason}); expected one to start in engine.tries={self.tries}"
                 )
         work.lost([number for _, number in replica.running], self.tries, f"{replica.place} ({reason})")
         self._begin()
@@ -287,7 +288,7 @@ class _Work:
             if self._tries[numbers[0]] >= tries:
                 raise HarnessError(
                     f"the replicas that worked on one of the {self.make.noun} (number {numbers[0] + 1}) were lost "
-                    f"{tries} times, the last on {where}; expected one to finish in engine.tries={tries}"
+                    f"{counted(tries, 'time')}, the last on {where}; expected one to finish in engine.tries={tries}"
                 )
         self.again.extendleft((number, self.held[number]) for number in reversed(numbers))
 

@@ -21,6 +21,7 @@ from harness.importers.checked import Choice, named
 from harness.importers.log import Log, Origin, Sample
 from harness.inputs import files
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 NAME = "aligned"
 REFERENCE = re.compile(r"(ref|refs|reference|references|target)([-_]?[0-9a-z])?", re.IGNORECASE)
@@ -69,7 +70,8 @@ def logs(path: Path, choice: Choice) -> Iterator[Log]:
     for file, texts in lines.items():
         if len(texts) != len(lines[first]):
             raise HarnessError(
-                f"{file} has {len(texts)} lines, {first} has {len(lines[first])}; expected the same number in each"
+                f"{file} has {counted(len(texts), 'line')}, {first} has {len(lines[first])}; expected the "
+                "same number in each"
             )
     references = list(zip(*(lines[file] for file in kinds["references"]), strict=True))
     sources = lines[kinds["sources"][0]] if kinds["sources"] else [None] * len(references)

@@ -31,6 +31,7 @@ from harness.importers.json_tables import Odd
 from harness.importers.log import Log, Origin, Sample
 from harness.inputs import files
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 NAME = "eee"
 VERSION = "0.3.0"
@@ -142,7 +143,8 @@ def _check_count(file: Path, described: Mapping[str, Any], count: int) -> None:
     expected = described.get("total_rows")
     if isinstance(expected, int) and expected != count:
         raise HarnessError(
-            f"{_samples_of(file)} has {count} rows; expected {expected}, as {file.name} says: the log is not whole"
+            f"{_samples_of(file)} has {counted(count, 'row')}; expected {expected}, as {file.name} says: "
+            "the log is not whole"
         )
 
 

@@ -32,6 +32,7 @@ from harness.importers.checked import Choice, items, mapping, named, plain
 from harness.importers.log import Log, Origin, Sample
 from harness.inputs import files
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 NAME = "inspect"
 KNOWN = 2
@@ -83,7 +84,9 @@ def _log(file: Path, choice: Choice) -> Log:
         result.add(_sample(sample, place, choice), place)
     expected = mapping(header.get("results"), str(file), "results").get("total_samples")
     if isinstance(expected, int) and expected != len(result):
-        raise HarnessError(f"{file} has {len(result)} samples; expected {expected}, as its header says: half a log")
+        raise HarnessError(
+            f"{file} has {counted(len(result), 'sample')}; expected {expected}, as its header says: half a log"
+        )
     if not len(result):
         raise HarnessError(f"{file} has no samples; expected {EXPECTED} with samples (log_samples)")
     return result

@@ -32,6 +32,7 @@ from harness.importers.lm_eval_columns import NEEDED, picked, targets
 from harness.importers.log import Log, Origin, Sample, Samples
 from harness.inputs import files
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 NAME = "lm-eval"
@@ -240,6 +241,6 @@ def _check_whole(file: Path, task: str, results: Mapping[str, Any], by_filter: M
     for chosen, part in by_filter.items():
         if isinstance(expected, int) and len(part) != expected:
             raise HarnessError(
-                f"{file} has {len(part)} samples of the filter {chosen!r}; expected {expected}, as results_*.json "
-                "beside it says: the log is not whole"
+                f"{file} has {counted(len(part), 'sample')} of the filter {chosen!r}; expected {expected}, "
+                "as results_*.json beside it says: the log is not whole"
             )

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 SECONDS = 5.0
 
@@ -55,7 +56,9 @@ class Expression:
                 yield (match.group(1) if self._compiled.groups else match.group(0)) or ""
         except TimeoutError:
             raise TooSlow(
-                f"{self.place} took longer than {self.seconds:g} s for a text of {len(text):,} characters"
+                f"{self.place} took longer than {self.seconds:g} s for a text of {counted(len(text), 'character')}"
             ) from None
         except MemoryError:  # one that calls itself
-            raise TooSlow(f"{self.place} took too much memory for a text of {len(text):,} characters") from None
+            raise TooSlow(
+                f"{self.place} took too much memory for a text of {counted(len(text), 'character')}"
+            ) from None

@@ -17,6 +17,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 from collections import Counter
@@ -30,6 +31,7 @@ import orjson
 
 from harness.inputs import parquet
 from harness.types import HarnessError, nearest, text_fault
+from harness.types.shown import counted
 
 TABULAR = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 BLOCK = 2**20
@@ -161,7 +163,7 @@ def read_by(
     if suffix in readers:
         return readers[suffix](file)
     if suffix in (".csv", ".tsv"):
-        return separated(file, "," if suffix == ".csv" else "\t", quoting)
+        return separated(file, separator(file) if suffix == ".csv" else "\t", quoting)
     raise HarnessError(f"{file} ends in '{file.suffix}'; expected one of {', '.join(TABULAR)}")
 
 
@@ -231,7 +233,10 @@ def line_text(path: Path, number: int, raw: bytes) -> str:
         line = raw.decode()
     except UnicodeDecodeError as error:
         byte = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
-        raise HarnessError(f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text") from None
+        raise HarnessError(
+            f"{path} line {number} has {byte}, which is not UTF-8; expected UTF-8 text (of Windows and "
+            "Excel it may be: iconv -f WINDOWS-1252 -t UTF-8, or save it as CSV UTF-8)"
+        ) from None
     if "\0" in line:
         raise HarnessError(
             f"{path} line {number} has a NUL character at position {line.index(chr(0)) + 1}; expected text"
@@ -325,6 +330,13 @@ def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
         raise HarnessError(f"{path} line {reader.line_num} cannot be read ({error}).{hint}") from None
 
 
+def separator(path: Path) -> str:
+    """What is between the cells of a .csv file: a comma, unless its header has none, but semicolons, as Excel writes
+    where the comma is the decimal point, or tabs."""
+    head = re.sub(rb'"[^"]*"', b"", next(raw_lines(path), (1, b""))[1])
+    return next((mark for mark in (",", ";", "\t") if mark.encode() in head), ",")
+
+
 def csv_reader(lines: Iterable[str], delimiter: str, quoting: bool) -> Any:
     """Records of lines that end in a newline."""
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE, strict=True)
@@ -347,7 +359,8 @@ def csv_row(path: Path, line: int, header: list[str], fields: list[str]) -> Row:
     """The row of a record that begins in this line."""
     if len(fields) != len(header):
         raise HarnessError(
-            f"{path} line {line} has {len(fields)} fields; expected {len(header)} as in the header ({listed(header)})"
+            f"{path} line {line} has {counted(len(fields), 'field')}; expected {len(header)} as in the "
+            f"header ({listed(header)})"
         )
     return f"{path} line {line}", dict(zip(header, fields, strict=True))
 

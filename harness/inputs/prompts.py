@@ -35,6 +35,7 @@ from harness.inputs.templates import (
     mentioned,
 )
 from harness.types import Example, HarnessError
+from harness.types.shown import counted
 
 ORIGIN = re.compile(r"\{# (prompts:/\S+) #\}")
 """What stands before the template of a prompt that a registry has (harness/tracking/registry_prompts.py)."""
@@ -76,7 +77,7 @@ class Prompt:
         drawn = list(itertools.islice((pool[i] for i in order if _differs(pool[i], example)), count))
         if len(drawn) < count:
             raise HarnessError(
-                f"{self.few_shot['path']} has {len(drawn)} examples other than {example.id!r}; "
+                f"{self.few_shot['path']} has {counted(len(drawn), 'example')} other than {example.id!r}; "
                 f"expected at least {count} ({self.place}.few_shot.count)"
             )
         where = f"in {self.few_shot['path']}"

@@ -15,6 +15,7 @@ import numpy as np
 from harness.inputs import files
 from harness.inputs.parts import NEWLINE, newlines, pieces
 from harness.types import HarnessError, Texts
+from harness.types.shown import counted
 
 
 def texts_of_lines(path: str | Path, expected: str = "a text file") -> Iterator[Texts]:
@@ -70,7 +71,7 @@ def aligned_texts(paths: Sequence[str], expected: str) -> Iterator[tuple[Texts, 
     for path, length in zip(paths, lengths, strict=True):
         if length != lengths[0]:
             raise HarnessError(
-                f"{path} has {length} lines, {paths[0]} has {lengths[0]}; expected the same number in each"
+                f"{path} has {counted(length, 'line')}, {paths[0]} has {lengths[0]}; expected the same number in each"
             )
     streams = [texts_of_lines(path, expected) for path in paths]
     waiting = [Texts.of([])] * len(paths)

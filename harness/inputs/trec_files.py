@@ -23,6 +23,7 @@ import numpy as np
 from harness.inputs import arrow, files
 from harness.inputs.parts import newlines, pieces
 from harness.types import Array, HarnessError, Texts
+from harness.types.shown import counted
 from harness.types.texts import Places, starts_of
 
 WHITE = re.compile(r"[ \t\r\n\f\v]+")
@@ -166,7 +167,7 @@ def _lines(path: Path, layout: Format, lines: Iterator[tuple[int, bytes]]) -> It
         if not cells:
             continue
         if len(cells) != len(layout.fields):
-            raise HarnessError(f"{place} has {len(cells)} fields; expected {layout.expected}")
+            raise HarnessError(f"{place} has {counted(len(cells), 'field')}; expected {layout.expected}")
         try:
             value = layout.value(cells[number])
         except ValueError:

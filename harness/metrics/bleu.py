@@ -18,6 +18,7 @@ import numpy as np
 
 from harness.inputs.installed import version
 from harness.metrics import columns
+from harness.metrics.alphabets import warn_of_whole_sentences
 from harness.metrics.columns import Chunk
 from harness.metrics.means import by_parts
 from harness.metrics.tokenizers import Tokenizer, lowered, tokenizer
@@ -82,6 +83,11 @@ class Bleu(Metric):
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return tokenizer(self.tokenize)
+
+    def fit(self, references: Sequence[Sequence[str]]) -> Bleu:
+        """The same, with a warning where the tokenizer takes whole sentences for words."""
+        warn_of_whole_sentences(self.tokenize, references)
+        return self
 
     def statistics(self, batch: Batch) -> Array:
         return columns.rows(batch, len(self.columns), self._rows, self.advance)

@@ -28,6 +28,7 @@ from harness.inputs import programs
 from harness.inputs.programs import Program
 from harness.metrics.python import USER, UserMetric, number
 from harness.types import Array, Batch, HarnessError
+from harness.types.shown import counted
 
 
 class CommandMetric(UserMetric):
@@ -99,7 +100,7 @@ def _answers(program: Program, n: int, timeout: float | None) -> Iterator[bytes]
             answers += 1
             if answers > n:
                 raise HarnessError(
-                    f"{line[:100].decode(errors='replace')!r} after {n} answers; expected {n}, one per line"
+                    f"{line[:100].decode(errors='replace')!r} after {counted(n, 'answer')}; expected {n}, one per line"
                 )
             yield line
         code = program.process.wait(timeout)
@@ -107,4 +108,6 @@ def _answers(program: Program, n: int, timeout: float | None) -> Iterator[bytes]
         awaited = f"answer to line {answers + 1} of {n}" if answers < n else f"end after the answer to line {n}"
         raise HarnessError(f"no {awaited} within timeout={timeout} seconds; expected one") from None
     if code or answers < n:
-        raise HarnessError(f"the program ended with code {code} after {answers} answers; expected code 0 after {n}")
+        raise HarnessError(
+            f"the program ended with code {code} after {counted(answers, 'answer')}; expected code 0 after {n}"
+        )

@@ -12,6 +12,7 @@ import numpy as np
 from harness.types import Array, Batch, Contexts, HarnessError
 from harness.types.context_forms import parsed, shown
 from harness.types.real_numbers import is_finite
+from harness.types.shown import counted
 
 WEIGHTS = ("rank", "score")
 """Words that are no field of the data."""
@@ -56,9 +57,10 @@ def _of_field(field: str, contexts: Contexts, batch: Batch, name: str) -> Array:
             given = parsed(given)
         numbers = given if isinstance(given, list | tuple) else None
         if numbers is None or len(numbers) != count:
-            what = shown(given) if numbers is None else f"{len(numbers)} numbers"
+            what = shown(given) if numbers is None else counted(len(numbers), "number")
             raise HarnessError(
-                f"{name}: {field!r} of {batch.place(row)} is {what}; expected {count} numbers, one for each context"
+                f"{name}: {field!r} of {batch.place(row)} is {what}; expected {counted(count, 'number')}, "
+                "one for each context"
             )
         for number, value in enumerate(numbers, start=1):
             if not is_finite(value):

@@ -28,6 +28,7 @@ import numpy as np
 
 from harness.inputs.pretrained import Pretrained
 from harness.types import Array, Batch, HarnessError, Metric, check_choice, check_least, titled
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 KINDS = ("outputs", "references", "sources")
@@ -267,8 +268,8 @@ class Perplexity(Metric):
                     yield _Window(i, ids[begin:end], scored, min(-(end - begin) // MULTIPLE * -MULTIPLE, length))
         if too_long:
             log.warning(
-                "perplexity: %d outputs are, with what stands before them, longer than a window of %d tokens: the "
-                "model sees only so much at once", too_long, length,
+                "perplexity: %s, with what stands before, longer than a window of %d tokens: the model sees "
+                "only so much at once", counted(too_long, "output"), length,
             )  # fmt: skip
 
     def _batches(self, windows: list[_Window]) -> Iterator[list[_Window]]:

@@ -34,6 +34,7 @@ import numpy as np
 from harness.inputs import files, functions
 from harness.metrics.means import means
 from harness.types import Array, Batch, HarnessError, Metric
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 
@@ -220,8 +221,8 @@ def _items(value: Any) -> list[Any] | None:
 def _each(value: Any, n: int, where: str) -> list[Any]:
     items = _items(value)
     if items is None or len(items) != n:
-        shown = functions.kind(value) if items is None else f"{len(items)} values"
-        raise HarnessError(f"{where} returned {shown}; expected {n} numbers, one for each output")
+        shown = functions.kind(value) if items is None else counted(len(items), "value")
+        raise HarnessError(f"{where} returned {shown}; expected {counted(n, 'number')}, one for each output")
     return items
 
 
@@ -230,5 +231,7 @@ def _row(value: Any, names: Sequence[str], where: str) -> list[float]:
     items = _items(value)
     row = [value] * (len(names) if value is None else 1) if items is None else items
     if len(row) != len(names):
-        raise HarnessError(f"{where} is {functions.kind(value)}; expected {len(names)} numbers ({', '.join(names)})")
+        raise HarnessError(
+            f"{where} is {functions.kind(value)}; expected {counted(len(names), 'number')} ({', '.join(names)})"
+        )
     return [number(item, where) for item in row]

@@ -8,6 +8,7 @@ import re
 from harness.report.numbers import bounds, number
 from harness.types import Curve
 from harness.types.curves import IMPROVING, WORSENING
+from harness.types.shown import counted
 
 
 def answer(curve: Curve) -> str:
@@ -50,7 +51,9 @@ def outlook(curve: Curve) -> str:
     p = trend.p_worsening if trend.verdict == WORSENING else trend.p_improving
     said += f" (steps {trend.first:,} to {trend.last:,}, p = {p:.4f})"
     worth = number(trend.worth, curve.digits)
-    said += f"; {trend.further:,} more steps could be worth {worth} at most, if scores do not rise faster again."
+    said += (
+        f"; {counted(trend.further, 'more step')} could be worth {worth} at most, if scores do not rise faster again."
+    )
     if trend.noise is None:
         return said
     noise = number(trend.noise, curve.digits)

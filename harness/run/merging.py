@@ -24,6 +24,7 @@ from harness.store.folder import described_rows
 from harness.store.shape import time_of
 from harness.store.shards import Shards
 from harness.types import HarnessError, Outputs
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 SHARD = re.compile(r"(\d{1,18})/(\d{1,18})", re.ASCII)
@@ -183,8 +184,8 @@ def _content(parts: Sequence[Part]) -> Content:
     selected = any(first.config["dataset"].get(name) is not None for name in ("filter", "sample"))
     if not selected and content.key != contents[0].get("whole"):
         raise HarnessError(
-            f"the {content.rows} examples of the {len(parts)} shards are not those of the data set; expected each "
-            "once, as dataset.shard chooses them"
+            f"the {counted(content.rows, 'example')} of the {len(parts)} shards are not those of the data "
+            "set; expected each once, as dataset.shard chooses them"
         )
     return content
 

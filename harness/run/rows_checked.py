@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from harness.inputs import files
 from harness.types import HarnessError, Metric, Rows, nearest
+from harness.types.shown import counted
 
 NEEDED = {
     "contexts": "them beside the outputs (system.columns.contexts, or what a function or program answers) or in the "
@@ -33,8 +34,8 @@ def check_references(
         shown = set(without[:SHOWN].tolist())
         names = [id_ for i, id_ in enumerate(ids) if i in shown] + [""] * (len(without) - len(shown))
         raise HarnessError(
-            f"{len(without)} of {len(lengths)} examples have no references ({files.some(names)}); "
-            f"expected at least one each, since {needing[0]} needs them"
+            f"{len(without)} of {len(lengths)} examples {'has' if len(without) == 1 else 'have'} no "
+            f"references ({files.some(names)}); expected at least one each, since {needing[0]} needs them"
             + (_hint(fields) if len(without) == len(lengths) else "")
         )
 
@@ -90,8 +91,8 @@ def check_rows(metric: Metric, rows: Rows, n: int) -> None:
             raise HarnessError(f"{name}: the list {each} has {values.dtype} values; expected {kind}")
         if len(lists) != n or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
             raise HarnessError(
-                f"{name}: the list {each} has {len(lists)} lists of {len(values)} values; expected {n}, one for each "
-                "example, whose starts rise from 0 to the number of values"
+                f"{name}: the list {each} has {len(lists)} lists of {counted(len(values), 'value')}; "
+                f"expected {n}, one for each example, whose starts rise from 0 to the number of values"
             )
     if type(metric).score_weighted is Metric.score_weighted:
         with np.errstate(all="ignore"):

@@ -18,6 +18,7 @@ from harness.stats.options import Options
 from harness.stats.resampling import generator
 from harness.stats.selection.sequential import ConfidenceSequence, around, without_luck
 from harness.types import Array, Example, HarnessError, Metric, RunResult, check_least
+from harness.types.shown import counted
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def allowing_for(stopped: Stopped, result: RunResult) -> RunResult:
     result = replace(result, stopped=stopped.document())
     if stopped.examples == stopped.of:
         return result
-    note = f"looked {stopped.looks} times by {stopped.score}: neither score nor interval allow for that"
+    note = f"looked {counted(stopped.looks, 'time')} by {stopped.score}: neither score nor interval allow for that"
     scores = {name: replace(score, note=score.note or note) for name, score in result.scores.items()}
     if stopped.baseline is None and stopped.score in scores:
         own = result.scores[stopped.score]

@@ -19,6 +19,7 @@ from harness.inputs import arrow
 from harness.inputs.choices import SEED
 from harness.stats.units import Units, hashes, into_buckets
 from harness.types import HarnessError, RunResult, Texts
+from harness.types.shown import counted
 
 Codes = NDArray[np.int64]
 Kept = NDArray[np.bool_]
@@ -88,8 +89,8 @@ class Design:
         drawn = design.with_small_strata_merged().in_buckets(names, Units.of_config(stats, seed))
         if not 1 <= run.seeds <= drawn.repeats:
             raise HarnessError(
-                f"{run.path or run.name} says that it has {run.seeds} seeds, and has {drawn.repeats} outputs an "
-                "example; expected no more seeds than outputs"
+                f"{run.path or run.name} says that it has {counted(run.seeds, 'seed')}, and has "
+                f"{counted(drawn.repeats, 'output')} an example; expected no more seeds than outputs"
             )
         return drawn.of_seeds(run.seeds)
 

@@ -31,6 +31,7 @@ from pathlib import Path
 
 from harness.inputs.locks import held, without_record_locks
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +158,9 @@ class ArrayStore:
                 else:
                     damaged.append((key,))
         if damaged:
-            self._warn("damaged", "%s: %d damaged entries dropped, to be computed again", self.path, len(damaged))
+            self._warn(
+                "damaged", "%s: %s dropped, to be computed again", self.path, counted(len(damaged), "damaged entry")
+            )
         else:
             connection.execute("pragma busy_timeout = 0")  # recency is not worth waiting for
         if self.touch and (old or damaged):

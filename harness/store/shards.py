@@ -20,6 +20,7 @@ from harness.inputs.kept import Kept
 from harness.store.folder import read_rows
 from harness.store.rescored import Stored
 from harness.types import Dataset, Example, Examples, HarnessError, Outputs, Rows, System, Texts, text_columns
+from harness.types.shown import counted
 
 Places = NDArray[np.int64]
 
@@ -44,7 +45,8 @@ class Shards:
         for shard, size in enumerate(sizes):
             if size != (right := len(range(shard, total, n))):
                 raise HarnessError(
-                    f"{self.folders[shard]} has {size} examples; expected {right}, since all {n} shards have {total}"
+                    f"{self.folders[shard]} has {counted(size, 'example')}; expected {right}, since all {n} "
+                    f"shards have {total}"
                 )
 
     def _check_ids(self) -> None:

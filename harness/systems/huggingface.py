@@ -32,6 +32,7 @@ from harness.inputs.prompts import Prompt
 from harness.systems.chat import messages
 from harness.systems.decoding import Decoding
 from harness.types import Example, HarnessError, Output, System
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 VERSION = 3
@@ -187,7 +188,9 @@ class HuggingFace(System):
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         encoded = self._encoded(batch)
         room = self._room()
-        outputs = [Output(None, f"the prompt has {len(ids)} tokens; expected 1 to {room}") for ids in encoded]
+        outputs = [
+            Output(None, f"the prompt has {counted(len(ids), 'token')}; expected 1 to {room}") for ids in encoded
+        ]
         fitting = [i for i, ids in enumerate(encoded) if 0 < len(ids) <= room]
         for i, output in zip(fitting, self._tried([(batch[i], encoded[i]) for i in fitting]), strict=True):
             outputs[i] = output
@@ -208,7 +211,7 @@ class HuggingFace(System):
                     raise
             _free()  # behind the except clause, which keeps the failed attempt's tensors alive
             if len(rows) == 1:
-                return [Output(None, f"out of memory for one prompt of {len(rows[0][1])} tokens")]
+                return [Output(None, f"out of memory for one prompt of {counted(len(rows[0][1]), 'token')}")]
             log.warning("out of memory for a batch of %d prompts; going on with half of it", len(rows))
             self._fits = min(self._fits, size - 1)
         half = (len(rows) + 1) // 2

@@ -30,6 +30,7 @@ from harness.inputs.blocks import Odd, complete, identifiers, is_arrow, passages
 from harness.inputs.parts import Column, Part
 from harness.types import ABSENT, Array, Context, ContextFault, Contexts, HarnessError, Output, Outputs, Texts
 from harness.types.context_forms import graded, listed
+from harness.types.shown import counted
 from harness.types.texts import SMALL
 
 NAMES = {name: name for name in ("id", "output", "error", "repeat", "contexts", "context_ids")}
@@ -125,7 +126,8 @@ class Fields:
             return tuple(Context(None, id_) for id_ in known)
         if len(texts) != len(known):
             raise HarnessError(
-                f"{place}: '{named_ids}' has {len(known)} ids; expected {len(texts)}, one for each of '{name}'"
+                f"{place}: '{named_ids}' has {counted(len(known), 'id')}; expected {len(texts)}, one for "
+                f"each of '{name}'"
             )
         return tuple(replace(context, id=id_) for context, id_ in zip(texts, known, strict=True))
 

@@ -32,6 +32,7 @@ from harness.inputs.text_lines import texts_of_lines
 from harness.systems.prediction_files import PredictionFiles
 from harness.systems.prediction_rows import Fields
 from harness.types import Array, Example, Examples, HarnessError, Output, Outputs, System, Systems, Texts, text_columns
+from harness.types.shown import counted
 from harness.types.text_columns import in_blocks
 from harness.types.texts import Places, starts_of
 
@@ -97,7 +98,9 @@ class Predictions(System):
         for texts in texts_of_lines(self.path, EXPECTED):
             kept.append(Outputs.of_texts(texts))
         if len(kept) != n:
-            raise HarnessError(f"{self.path} has {len(kept)} lines; expected {n}, one for each example of the data set")
+            raise HarnessError(
+                f"{self.path} has {counted(len(kept), 'line')}; expected {n}, one for each example of the data set"
+            )
         return kept
 
     def _by_id(self, ids: Texts) -> Kept[Outputs]:
@@ -195,11 +198,14 @@ class Predictions(System):
         extra = sorted(answered - known)
         faults = []
         if missing:
-            faults.append(f"lacks {len(missing)} of the data set's ids ({files.some(missing)})")
+            faults.append(f"lacks {len(missing):,} of the data set's ids ({files.some(missing)})")
         if extra:
-            faults.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
+            faults.append(f"has {counted(len(extra), 'id')} that the data set does not have ({files.some(extra)})")
         if faults:
-            raise HarnessError(f"{self.path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once")
+            raise HarnessError(
+                f"{self.path} {' and '.join(faults)}; expected the data set's {counted(len(ids), 'id')}, each once"
+                + (" (where there is no output, null: it counts as failed)" if missing and not extra else "")
+            )
         counts = Counter(id_ for id_, _ in places)
         id_, repeat = next((i, r) for i in wanted for r in range(counts[i]) if (i, r) not in places)
         raise HarnessError(

@@ -29,6 +29,7 @@ from typing import Any
 
 from harness.inputs import files, functions
 from harness.types import Example, HarnessError, Output, System, check_least
+from harness.types.shown import counted
 
 VERSION = 1
 
@@ -95,8 +96,8 @@ class Python(System):
         if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(fields):
             shown = f"a list of {len(returned)}" if isinstance(returned, list | tuple) else functions.kind(returned)
             raise HarnessError(
-                f"{self.function} returned {shown} for a batch of {len(fields)} examples; expected a list of "
-                f"{len(fields)}, an output for each"
+                f"{self.function} returned {shown} for a batch of {counted(len(fields), 'example')}; "
+                f"expected a list of {len(fields)}, an output for each"
             )
         return [self._output(value) for value in returned]
 

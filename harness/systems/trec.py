@@ -17,6 +17,7 @@ from harness.inputs.kept import Kept
 from harness.inputs.trec_files import RUN, Table, read_table
 from harness.systems.predictions import Index, Predictions
 from harness.types import Contexts, HarnessError, Outputs, Texts, check_choice, text_columns
+from harness.types.shown import counted
 from harness.types.texts import Places
 
 EXPECTED = "a run in TREC's format (system.path)"
@@ -51,7 +52,8 @@ class TrecRun(Predictions):
             hint = "" if len(strangers) == len(place) else "; system.unknown=ignore leaves them out"
             raise HarnessError(
                 f"{self.path} has {len(strangers)} of {len(place)} queries that the data set does not have "
-                f"({files.some(strangers)}); expected some of its {len(ids)} ids ({files.some([str(ids[0])])}, …){hint}"
+                f"({files.some(strangers)}); expected some of its {counted(len(ids), 'id')} "
+                f"({files.some([str(ids[0])])}, …){hint}"
             )
         return np.array([place.get(id_, len(place)) for id_ in ids], np.int64)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from harness.types import RunResult, Score
+from harness.types.shown import counted
 
 MAX_NOTE = 8000
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!~]")
@@ -37,7 +38,9 @@ def description(run: RunResult, shown: int, rows: int) -> str:
         return whole
     for kept in range(len(table), 0, -1):  # first notes and signatures go, then the last scores
         left = (
-            f"{len(table) - kept:,} more scores, notes and signatures" if kept < len(table) else "notes and signatures"
+            f"{counted(len(table) - kept, 'more score')}, notes and signatures"
+            if kept < len(table)
+            else "notes and signatures"
         )
         rest = f"… {left} in the artifact `scores.json`."
         cut = _paragraphs(*parts, "\n".join([*head, *table[:kept]]), rest, last)

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.inputs.expanded import check_expanded
 from harness.types import HarnessError
+from harness.types.shown import counted
 
 FILE = "eval_results_table.json"
 TAG = {"mlflow.loggedArtifacts": json.dumps([{"path": FILE, "type": "table"}])}
@@ -80,7 +81,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, str) and len(value) > MAX_TEXT:
-        return f"{value[:MAX_TEXT]} … [{len(value) - MAX_TEXT:,} more characters]"
+        return f"{value[:MAX_TEXT]} … [{counted(len(value) - MAX_TEXT, 'more character')}]"
     return value
 
 

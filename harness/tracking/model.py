@@ -26,6 +26,7 @@ from harness.inputs.project import runs_folder
 from harness.inputs.prompts import Prompt
 from harness.tracking.backend import default_uri, quiet
 from harness.types import Example, HarnessError, Output, System, check_least
+from harness.types.shown import counted
 
 VERSION = 1
 
@@ -124,7 +125,9 @@ class MlflowModel(System):
         answers = answers.tolist() if hasattr(answers, "tolist") else answers
         if not isinstance(answers, list) or len(answers) != len(prompts):
             shown = f"a list of {len(answers)}" if isinstance(answers, list) else functions.kind(answers)
-            raise HarnessError(f"{self.model} returned {shown}; expected {len(prompts)} texts, one for each prompt")
+            raise HarnessError(
+                f"{self.model} returned {shown}; expected {counted(len(prompts), 'text')}, one for each prompt"
+            )
         return [self._output(answer) for answer in answers]
 
     def _column(self) -> str | None:

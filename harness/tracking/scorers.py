@@ -27,6 +27,7 @@ from harness.inputs import plugins
 from harness.tracking.backend import quiet
 from harness.types import HarnessError
 from harness.types import Score as Estimate
+from harness.types.shown import counted
 
 quiet()
 Row = tuple[str, list[str], str]
@@ -87,7 +88,7 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
                     self.clear()
             value = score.estimate if side == "corpus" else getattr(score, side)
             if value is None:
-                raise HarnessError(f"{self.name}/{side} of {len(values)} rows has no value")
+                raise HarnessError(f"{self.name}/{side} of {counted(len(values), 'row')} has no value")
             return float(value)
 
         aggregate.__name__ = aggregate.__qualname__ = side
@@ -97,7 +98,8 @@ class HarnessScorer(Scorer):  # type: ignore[misc]  # mlflow has no types here
         """Of the rows that were kept, which are as many as MLflow has values."""
         if len(self._rows) != len(values):
             raise HarnessError(
-                f"{self.name} kept {len(self._rows)} rows and MLflow has {len(values)} values; expected as many: a "
+                f"{self.name} kept {counted(len(self._rows), 'row')} and MLflow has "
+                f"{counted(len(values), 'value')}; expected as many: a "
                 "scorer is for one evaluation at a time, so make another one"
             )
         if self._whole is None or self._whole[0] != len(values):

@@ -19,6 +19,7 @@ from harness.tracking import started_traces
 from harness.tracking.content import milliseconds
 from harness.tracking.labelling import user
 from harness.types import RunResult
+from harness.types.shown import counted
 
 TAG = "harness.traces"
 PAGE = 500
@@ -211,4 +212,4 @@ def _cut(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     text = text.replace("\0", "\ufffd")
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … [{len(text) - MAX_TEXT:,} more characters]"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … [{counted(len(text) - MAX_TEXT, 'more character')}]"

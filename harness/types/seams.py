@@ -14,6 +14,7 @@ from harness.types.nouns import (
     Output,
     plain_contexts,
 )
+from harness.types.shown import counted
 from harness.types.text_columns import Examples, Outputs, blocks_of
 
 MOST_REPEATS = 100_000
@@ -145,7 +146,7 @@ class System(ABC):
         outputs = list(self.generate(batch))
         if len(outputs) != len(batch):
             raise HarnessError(
-                f"the system {self.name} gave {len(outputs)} outputs for a batch of {len(batch)}; "
+                f"the system {self.name} gave {counted(len(outputs), 'output')} for a batch of {len(batch)}; "
                 "expected one harness.types.Output for each example"
             )
         for output in outputs:

@@ -215,10 +215,12 @@ def curves_of(rows: Sequence[Any]) -> Shape:
 
 def counted(n: int, noun: str) -> str:
     """
-    >>> counted(1, "run"), counted(2_000, "run")
-    ('1 run', '2,000 runs')
+    >>> counted(1, "run"), counted(2000, "run"), counted(2, "query")
+    ('1 run', '2,000 runs', '2 queries')
     """
-    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{n:,} {noun}s"
 
 
 def _printable(text: str) -> str:

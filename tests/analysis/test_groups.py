@@ -158,7 +158,7 @@ def test_refusals(seeds: Any) -> None:
     with pytest.raises(HarnessError, match=r"ours=none\*: there is no finished run 'none\*'; expected run folders"):
         loaded_runs(["ours=none*"])
     evaluated(seeds, "ours.jsonl", "ours-repeats")
-    message = "x: ours-repeats has 3 outputs an example of 1 seeds, base-seed0 1 of 1; expected runs of one seed each"
+    message = "x: ours-repeats has 3 outputs an example of 1 seed, base-seed0 1 of 1; expected runs of one seed each"
     with pytest.raises(HarnessError, match=message):
         loaded_runs(["x=base-seed0,ours-repeats"])
     single = seeds(

@@ -179,7 +179,7 @@ def test_wrong_plans(cli: Any) -> None:
         (
             ("--sd", "9", "--difference", "1", "--seeds", "3", "--seed-sd", "2"),
             1,
-            "no n will do: with 3 seeds that lie",
+            "no n will do: with 3 seeds of standard deviation",
         ),
         (("--sd", "9", "--difference", "1", "--correlation", "1"), 1, "correlation=1.0; expected a number between"),
         ((), 2, "no runs: expected two, one as a pilot, or --sd and --difference or --n"),

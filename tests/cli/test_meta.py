@@ -120,7 +120,7 @@ def test_four_systems_tell_nothing_of_others(meta: Callable[..., Called]) -> Non
     assert row["verdict"] == "too few to tell"
     assert row["p_adjusted"] >= max(2 / 2**4, row["p_outputs"])
     assert document["note"] == (
-        "4 systems tell nothing of others: 6 are the fewest that could. --resample items asks about these systems."
+        "Nothing is told of others by 4 systems: 6 are the fewest that could. --resample items asks about these systems."
     )
 
 
@@ -154,7 +154,7 @@ def test_missing_scores_and_systems_that_are_not_in_both(meta: Callable[..., Cal
     assert shown.code == 0
     assert "some.jsonl line 61: no run is of the system 'reference'; its scores are left out" in shown.err
     assert "some.jsonl has no score of fair; the run is left out" in shown.err
-    assert "some.jsonl has 1 ids that dev does not have ('no such'); left out" in shown.err
+    assert "some.jsonl has 1 id that dev does not have ('no such'); left out" in shown.err
     document = json.loads(shown.out)
     assert document["systems"] == ["poor", "good", "best"]
     assert document["n"] == len(rows) - 3

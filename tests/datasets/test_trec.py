@@ -108,7 +108,7 @@ def test_topics_by_line(qrels: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("301\ta\n302\tb\n", "judges 1 queries that .*topics.txt does not have .'303'.; expected a topic for each"),
+        ("301\ta\n302\tb\n", "judges 1 query that .*topics.txt does not have .'303'.; expected a topic for each"),
         ("301 a\n", "topics.txt line 1 is '301 a'; expected an id, a tab and the text of the query"),
         ("301\ta\n301\tb\n", "topics.txt line 2 has the id '301', which an earlier topic has; expected unique ids"),
         ("<top><title> no number </top>\n", "line 1: the topic has no number .<num>.; found: title"),
@@ -179,7 +179,7 @@ def test_beir_without_its_corpus(beir: Path) -> None:
         ("query-id\tcorpus-id\tscore\n2\td1\n", "test.tsv line 2 has 2 fields; expected 3"),
         ("query-id\tcorpus-id\tscore\n2\td1\t1\n2\td1\t0\n", "line 3 has the document 'd1' for the query '2', which .* line 2 has"),
         ("query-id\tcorpus-id\tscore\n9\td1\t1\n", "queries.jsonl lacks 1 of the queries that qrels/test.tsv judges .'9'."),
-        ("query-id\tcorpus-id\tscore\n2\tD1\t1\n", "qrels/test.tsv judges 1 documents that .*corpus.jsonl does not have .'D1'."),
+        ("query-id\tcorpus-id\tscore\n2\tD1\t1\n", "qrels/test.tsv judges 1 document that .*corpus.jsonl does not have .'D1'."),
     ],
 )  # fmt: skip
 def test_beir_that_is_wrong(beir: Path, content: str, message: str) -> None:

@@ -221,7 +221,7 @@ def test_a_replica_that_is_killed(data: Path, cli: Cli) -> None:
     )
     assert files(data / "whole") == files(data / "killed")
     assert engine_of(data / "killed")["lost"] == 1
-    assert "1 replicas were lost, and what they held was done again" in called.err
+    assert "1 replica lost; what was held there was done again" in called.err
     assert "raylet" not in called.err
 
 

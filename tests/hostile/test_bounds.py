@@ -128,7 +128,7 @@ def test_expression_that_takes_for_ever_is_a_failed_example(pattern: str, text: 
 
 def test_expression_that_calls_itself_for_ever_is_a_failed_example() -> None:
     code = "from harness.postprocess import Postprocess\nprint(Postprocess(extract='(?P<x>(?&x)a)', time_limit=60)('a').error)"
-    error = "postprocess.extract='(?P<x>(?&x)a)' took too much memory for a text of 1 characters"
+    error = "postprocess.extract='(?P<x>(?&x)a)' took too much memory for a text of 1 character"
     assert bounded.run(code, seconds=60) == f"{error}\n"
 
 

@@ -45,7 +45,7 @@ def test_other_metrics(paper: Path, import_logs: Import) -> None:
 
 def test_files_that_do_not_align(paper: Path, import_logs: Import, tmp_path: Path) -> None:
     (paper / "outputs" / "short.en").write_text("the dog\n")
-    with pytest.raises(HarnessError, match=r"short\.en has 1 lines, .*ref\.en has 3; expected the same number"):
+    with pytest.raises(HarnessError, match=r"short\.en has 1 line, .*ref\.en has 3; expected the same number"):
         import_logs(paper)
     assert not (tmp_path / "runs").exists()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.inputs import files
+from harness.inputs import files, parts
 from harness.types import HarnessError
 
 
@@ -37,6 +37,34 @@ def test_bad_content_is_refused_with_its_place(tmp_path: Path, name: str, conten
     with pytest.raises(HarnessError) as raised:
         rows(tmp_path / name)
     assert expected in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("\ufeffNr;Note\r\n1;2,5\r\n", {"Nr": "1", "Note": "2,5"}),  # as Excel writes where the comma is in numbers
+        ('"Nr, alt";Note\n"1;1";2\n', {"Nr, alt": "1;1", "Note": "2"}),
+        ("Nr\tNote\n1\t2;5\n", {"Nr": "1", "Note": "2;5"}),
+        ("Nr,Note;alt\n1,2;5\n", {"Nr": "1", "Note;alt": "2;5"}),  # a comma in the header decides
+        ("Nr\n1;2\n", {"Nr": "1;2"}),
+    ],
+)
+def test_the_header_of_a_csv_says_what_is_between_its_cells(
+    tmp_path: Path, content: str, expected: dict[str, str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(content.encode())
+    assert rows(path) == [expected]
+    (part,) = parts.read_parts(path, "a data file")
+    assert {name: list(column) for name, column in (part.columns or {}).items()} == {
+        k: [v] for k, v in expected.items()
+    }
+
+
+def test_a_file_of_windows_says_how_to_make_it_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id;text\n1;Straße\n".encode("cp1252"))
+    with pytest.raises(HarnessError, match=r"line 2 has byte 0xdf .* iconv -f WINDOWS-1252 -t UTF-8"):
+        rows(tmp_path / "a.csv")
 
 
 def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:

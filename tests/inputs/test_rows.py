@@ -99,7 +99,7 @@ def test_text_files_are_aligned_by_line(tmp_path: Path) -> None:
     examples = list(TextDataset([path["r0"], path["r1"]], path["src"]).examples())
     assert examples == [Example("1", "a", ("x", "")), Example("2", "b", ("y", "z"))]
     assert [e.references for e in TextDataset(path["r0"]).examples()] == [("x",), ("y",)]
-    with pytest.raises(HarnessError, match=r"short.txt has 1 lines, .*src.txt has 2; expected the same number"):
+    with pytest.raises(HarnessError, match=r"short.txt has 1 line, .*src.txt has 2; expected the same number"):
         list(TextDataset(path["short"], path["src"]).examples())
     with pytest.raises(HarnessError, match="dataset=text has no files"):
         TextDataset([])

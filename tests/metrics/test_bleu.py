@@ -178,3 +178,22 @@ def test_bad_options(options: dict[str, Any], expected: str) -> None:
     with pytest.raises(HarnessError) as raised:
         Bleu(**options).definition()
     assert expected in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokenize", "warned"),
+    [
+        ("他坐在垫子上。", "13a", True),
+        ("แมวนั่งบนเสื่อ", "intl", True),
+        ("他坐在垫子上。", "zh", False),
+        ("他坐在垫子上。", "char", False),
+        ("The sign said 出口, the exit.", "13a", False),
+        ("고양이가 매트 위에 앉았다", "13a", False),  # has spaces
+        ("", "13a", False),
+    ],
+)
+def test_a_warning_where_a_whole_sentence_would_be_one_word(
+    text: str, tokenize: str, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    Bleu(tokenize=tokenize).fit([[text]] * 3)
+    assert ["have no spaces between words" in record.message for record in caplog.records] == [True] * warned

@@ -190,7 +190,7 @@ SAID = ". Standard error of sh: "
     ("script", "expected"),
     [
         ("echo help >&2; exit 3", "the program ended with code 3 after 0 answers; expected code 0 after 4" + SAID + "help"),
-        ("echo '{\"score\": 1}'", "the program ended with code 0 after 1 answers; expected code 0 after 4" + SAID + "empty"),
+        ("echo '{\"score\": 1}'", "the program ended with code 0 after 1 answer; expected code 0 after 4" + SAID + "empty"),
         ("sed 's/.*/{\"score\": 1}/'; exit 2", "the program ended with code 2 after 4 answers; expected code 0 after 4" + SAID + "empty"),
         ("sed 's/.*/{\"score\": 1}/'; echo bye", "'bye\\n' after 4 answers; expected 4, one per line" + SAID + "empty"),
         ("kill -9 $$", "the program ended with code -9 after 0 answers"),

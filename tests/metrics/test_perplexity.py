@@ -539,7 +539,7 @@ def test_more_than_a_window_stands_before(
     row = metric.statistics(Batch([text], [], [source]))[0]
     expected = plain(folders["gpt2"], text, "bos", length, stride, given=source + "\n\n")
     assert row[3:5] == pytest.approx(expected, rel=1e-5)
-    assert f"1 outputs are, with what stands before them, longer than a window of {length} tokens" in caplog.text
+    assert f"1 output, with what stands before, longer than a window of {length} tokens" in caplog.text
 
 
 def test_nothing_stands_before(folders: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:

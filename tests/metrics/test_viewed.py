@@ -261,7 +261,7 @@ def test_refused(metric: Metric, options: Any, words: str) -> None:
     ("contexts", "weights", "field", "words"),
     [
         (["a", {"id": "d7"}], None, None, "viewed: context 2 of example 'q1' has no text (its id is 'd7'); expected the text"),
-        (["a", "b"], "w", [1.0], "viewed: 'w' of example 'q1' is 1 numbers; expected 2 numbers, one for each context"),
+        (["a", "b"], "w", [1.0], "viewed: 'w' of example 'q1' is 1 number; expected 2 numbers, one for each context"),
         (["a", "b"], "w", None, "viewed: 'w' of example 'q1' is null; expected 2 numbers"),
         (["a", "b"], "w", [1, -1], "viewed: 'w' of context 2 of example 'q1' is negative (-1); expected a number of 0"),
         (["a", "b"], "w", [1, "x"], "viewed: 'w' of context 2 of example 'q1' is str 'x'; expected a number"),

@@ -140,7 +140,7 @@ def test_bytes_are_the_same_twice(author: Cli) -> None:
     [
         (np.ones((2, 1)), "words gave the lists none; expected hashes, as its `lists` says"),
         (Rows(np.ones((2, 1)), {"other": Lists.of([[1], []])}), "words gave the lists other; expected hashes"),
-        (Rows(np.ones((2, 1)), {"hashes": Lists.of([[1]])}), "the list hashes has 1 lists of 1 values; expected 2, one"),
+        (Rows(np.ones((2, 1)), {"hashes": Lists.of([[1]])}), "the list hashes has 1 lists of 1 value; expected 2, one"),
         (Rows(np.ones((3, 1)), {"hashes": Lists.of([[1]])}), r"words gave statistics of shape \(3, 1\); expected \(2, 1\)"),
         (
             Rows(np.ones((2, 1)), {"hashes": Lists(np.ones(2), np.array([0, 1, 2]))}),  # type: ignore[arg-type]

@@ -187,7 +187,7 @@ def test_refusals() -> None:
     a, b = run(values, "a"), run(values, "b")
     other = run(values[:19], "c")
     with pytest.raises(
-        HarnessError, match=r"c and a are runs on different data: c has 19 examples .* 1 ids differ \('20'\)"
+        HarnessError, match=r"c and a are runs on different data: c has 19 examples .* 1 id not in both \('20'\)"
     ):
         harness.compare([a, b, other])
     with pytest.raises(HarnessError, match="1 run given; expected at least 2"):

@@ -82,5 +82,5 @@ def test_intervals_hold_as_often_as_stated() -> None:
 
 
 def test_too_few_labels() -> None:
-    with pytest.raises(HarnessError, match="people judged 1 items of a; expected 10 or more"):
+    with pytest.raises(HarnessError, match="people judged 1 item of a; expected 10 or more"):
         predictions(np.array([[1.0, np.nan]]), {"m": np.ones((1, 2))}, np.arange(2), ["a"], 0.95)

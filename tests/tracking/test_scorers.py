@@ -63,7 +63,7 @@ def test_rows_and_the_corpus_are_as_evaluate_has_them() -> None:
 def test_rows_that_disagree_are_refused() -> None:
     scorer = scorers.ExactMatch()
     scorer(outputs="a", expectations={"references": ["a"]})
-    with pytest.raises(HarnessError, match="kept 1 rows and MLflow has 2 values"):
+    with pytest.raises(HarnessError, match="kept 1 row and MLflow has 2 values"):
         scorer.aggregations[0]([1.0, 0.0])
     for wrong, said in (
         ({"outputs": 3, "expectations": {"references": "a"}}, "outputs are int; expected a text"),

@@ -153,7 +153,7 @@ def test_what_is_refused_before_training(folder: Path, tmp_path: Path) -> None:
         (ROWS, {"repeats": 2}, "repeats=2; expected 1 in training"),
         (ROWS, {"prompt": "Translate."}, "prompt"),
         ([], {}, "the data to evaluate on has no examples; expected 1 or more"),
-        ([{"id": 7, "source": "w1"}], {}, r"1 of 1 examples have no references \('7'\); expected at least one each"),
+        ([{"id": 7, "source": "w1"}], {}, r"1 of 1 examples has no references \('7'\); expected at least one each"),
     ],
 )
 def test_what_would_fail_at_the_first_evaluation_is_refused_before_training(

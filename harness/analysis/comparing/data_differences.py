@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.inputs import files
 from harness.types import RunResult
+from harness.types.shown import counted
 
 COLUMN = "harness.systems.column.Column"
 
@@ -16,11 +17,11 @@ def alone(run: RunResult, runs: Sequence[RunResult]) -> str:
     mine, theirs = (of.columns("id").column("id").to_pylist() for of in (run, other))
     missing, extra = set(theirs) - set(mine), set(mine) - set(theirs)
     if missing or extra:
-        difference = f"{len(missing | extra)} ids differ ({files.some(sorted(missing | extra))})"
+        difference = f"{counted(len(missing | extra), 'id')} not in both ({files.some(sorted(missing | extra))})"
     else:
         difference = "the ids are the same but sources, references or metadata differ" + _fields_apart(run, other)
     return (
-        f"{run.name} and {other.name} are runs on different data: {run.name} has {len(mine)} examples of "
+        f"{run.name} and {other.name} are runs on different data: {run.name} has {counted(len(mine), 'example')} of "
         f"{run.dataset}, {other.name} {len(theirs)} of {other.dataset}; {difference}; "
         "expected two or more runs on the same data"
     )

@@ -29,6 +29,7 @@ from harness.stats.options import Options
 from harness.store.places import find
 from harness.store.records import records
 from harness.types import HarnessError, Rows, RunResult, Score, nearest
+from harness.types.shown import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,7 +89,8 @@ def _merged(name: str, system: str, runs: Sequence[RunResult]) -> RunResult:
     for run in runs[1:]:
         if run.seeds > 1 or first.seeds > 1 or outputs_each(run) != each:
             raise HarnessError(
-                f"{name}: {run.name} has {outputs_each(run)} outputs an example of {run.seeds} seeds, {first.name} "
+                f"{name}: {run.name} has {counted(outputs_each(run), 'output')} an example of "
+                f"{counted(run.seeds, 'seed')}, {first.name} "
                 f"{each} of {first.seeds}; expected runs of one seed each, with the same number of outputs"
             )
         ready.append(in_order(run, first, order))

@@ -32,7 +32,7 @@ KINDS = {
     "curve": "two checkpoints or more of a training run (system=checkpoints, or system.step and system.series)",
     "sweep": "two or more runs on the same data whose configs differ in a parameter of the system or postprocess",
     "parameters": "three or more cells of a sweep, or runs whose configs differ in a parameter",
-    "front": "three or more runs whose systems say what an output costs, or takes",
+    "front": "three or more runs whose systems say what an output costs, or takes (a millisecond or more)",
     "buckets": "a run with scores",
 }
 """The figures by name, with what each one needs."""

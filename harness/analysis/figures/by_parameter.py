@@ -13,6 +13,7 @@ from harness.report.charts import forest, front
 from harness.report.charts.theme import short
 from harness.report.terminal.sweep_table import UNITS
 from harness.types import Figure, RunResult
+from harness.types.shown import counted
 
 PANELS = 4
 """Scores that are shown without being asked for: each takes a resampling of all runs."""
@@ -47,7 +48,7 @@ def parameter_figures(view: View) -> Iterator[Figure]:
             continue
         labels = [f"{mean.parameter} {seen.levels[mean.parameter][mean.level]}" for mean in seen.effects.means]
         rows = [
-            forest.Row(label, mean.estimate, mean.low, mean.high, more=f"{mean.cells} cells")
+            forest.Row(label, mean.estimate, mean.low, mean.high, more=counted(mean.cells, "cell"))
             for label, mean in zip(short(labels, view.limit), seen.effects.means, strict=True)
         ]
         panels.append(forest.Panel(view.title(score), rows, view.digits(score), view.higher(score)))

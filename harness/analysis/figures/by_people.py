@@ -14,6 +14,7 @@ from harness.stats.people.panel import MetaOptions, Panel, Resampling
 from harness.stats.people.system_level import drawn_means, drawn_scores
 from harness.stats.resampling import generator, quiet_single_thread
 from harness.types import Array, Figure, HarnessError, nothing
+from harness.types.shown import counted
 
 MOST_POINTS = 2_000
 """Outputs that are shown; of more, a sample."""
@@ -28,7 +29,9 @@ def scatter_figure(meta: Meta, kind: str | None = None, width: float | None = No
     panel = meta.joined.panel
     kind = kind or ("systems" if len(panel.systems) >= 3 else "outputs")
     if kind == "systems" and len(panel.systems) < 3:
-        raise HarnessError(f"--figure systems of {len(panel.systems)} runs; expected 3 or more, or --figure outputs")
+        raise HarnessError(
+            f"--figure systems of {counted(len(panel.systems), 'run')}; expected 3 or more, or --figure outputs"
+        )
     if kind == "outputs" and panel.human is None:
         raise HarnessError("--figure outputs, and the human scores have no ids; expected --figure systems")
     options = MetaOptions(max(meta.resamples, 2), meta.level, meta.seed, drawn=meta.resample)

@@ -13,6 +13,7 @@ from harness.analysis.stored.parameters import Parameter, parameters
 from harness.report.charts import curve, forest, heatmap, parallel
 from harness.report.charts.theme import plain, short
 from harness.report.curve_words import choice, training_run
+from harness.store.sweep_cells import short_names
 from harness.types import Figure, RunResult
 
 LINES = 8
@@ -101,7 +102,7 @@ def sweep_figures(view: View) -> Iterator[Figure]:
     varied = parameters(view.group.runs)
     if not varied:
         return
-    names = short([parameter.name for parameter in varied], 24)
+    names = short([*short_names([parameter.name for parameter in varied]).values()], 24)
     together = "".join(
         f" With {name} change: {', '.join(plain(other) for other in parameter.also)}."
         for name, parameter in zip(names, varied, strict=True)

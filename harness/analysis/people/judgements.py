@@ -24,6 +24,7 @@ from harness.stats.design import Codes, Design, Kept
 from harness.stats.people.panel import Corpus, Panel
 from harness.stats.resampling import Sample
 from harness.types import Array, HarnessError, RunResult, Statistics, nearest
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 EXPECTED = "a file of human scores (--human)"
@@ -236,8 +237,8 @@ def _panel(
     _check_varied(given, human if human is not None else np.concatenate(ratings))
     panel = Panel(systems, human, segments, {}, design, units, ratings)
     keep = panel.cells[:, item] if known else np.ones((len(runs), len(item)), bool)
-    for system, counted in zip(systems, keep, strict=True):
-        if not counted.any():
+    for system, judged in zip(systems, keep, strict=True):
+        if not judged.any():
             raise HarnessError(f"{given.path}: no judged output of {system} has a score of every metric; expected some")
     return replace(panel, corpora=_corpora(runs, {score: owners[score] for score in segments}, design, keep))
 
@@ -281,8 +282,8 @@ def _matrix(
         )
     if others:
         log.warning(
-            "%s has %d ids that %s does not have (%s); left out",
-            given.path, len(others), runs[0].dataset, files.some(list(others)),
+            "%s has %s that %s does not have (%s); left out",
+            given.path, counted(len(others), "id"), runs[0].dataset, files.some(list(others)),
         )  # fmt: skip
     return matrix
 

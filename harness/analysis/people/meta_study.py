@@ -14,6 +14,7 @@ from harness.stats.people.agreement import Agreement, agreement, steps
 from harness.stats.people.panel import MetaOptions
 from harness.stats.people.powered import Prediction, predictions
 from harness.types import HarnessError, Progress
+from harness.types.shown import counted
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ def meta(
             )
         if panel.human is None and len(panel.systems) < 3:
             raise HarnessError(
-                f"{given.path} is about {len(panel.systems)} systems; expected 3 or more, or ids of outputs"
+                f"{given.path} is about {counted(len(panel.systems), 'system')}; expected 3 or more, or ids of outputs"
             )
         with progress("resampling", steps(panel, options, asked.coefficients)) as step:
             answer = agreement(panel, options, asked.coefficients, step.advance)

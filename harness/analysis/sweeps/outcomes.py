@@ -27,6 +27,7 @@ from harness.report.tables.sweep_section import section
 from harness.stats.options import ComparisonOptions, Options
 from harness.stats.selection.by_step import CurveOptions
 from harness.stats.selection.winner import Best
+from harness.store.sweep_cells import short_names
 from harness.types import Figure, HarnessError, Outcome, RunResult, Study
 
 MOST = 24
@@ -168,6 +169,5 @@ def _name(compared: Study, varied: Sequence[str]) -> str:
     """`9 runs on dev by temperature, top_p`."""
     kind = "checkpoints" if _steps(compared) else "runs"
     datasets = ", ".join(dict.fromkeys(group.dataset for group in compared.groups))
-    last = [name.rpartition(".")[2] for name in varied]
-    by = [short if last.count(short) == 1 else name for name, short in zip(varied, last, strict=True)]
-    return f"{len(compared.runs)} {kind} on {datasets}" + (f" by {', '.join(by)}" if by else "")
+    by = f" by {', '.join(short_names([*varied]).values())}" if varied else ""
+    return f"{len(compared.runs)} {kind} on {datasets}{by}"

@@ -35,6 +35,8 @@ from harness.types.shown import Shape, Shown, counted, number
 MEASURES = ("cost", "tokens", "seconds", "latency")
 """What a score is set against: of an output, the cost, the tokens in and out, the time that it took to make on this
 machine, and the median time that a server or a program took to answer."""
+NEGLIGIBLE = 0.001
+"""Seconds: where no output takes longer, nobody chooses by it, and what differs is the machine's noise."""
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,8 @@ def expenses_of(runs: Sequence[RunResult], wanted: str | None) -> tuple[str | No
     for measure in (wanted,) if wanted is not None else MEASURES:
         values = [_expense(run, measure) for run in runs]
         if all(value is not None for value in values):
+            if wanted is None and measure == "seconds" and max(value or 0.0 for value in values) < NEGLIGIBLE:
+                continue
             return measure, values
         if wanted is not None:
             lacking = next(run.name for run, value in zip(runs, values, strict=True) if value is None)

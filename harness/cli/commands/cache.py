@@ -7,10 +7,16 @@ from typing import Any
 
 from harness.cli.arguments import as_json
 from harness.cli.output import print_json, show_warnings
+from harness.types.shown import counted
 
 
 def add(commands: Any) -> None:
-    cache = commands.add_parser("cache", help="show or prune the outputs and embeddings that runs below runs/ share")
+    cache = commands.add_parser(
+        "cache",
+        help="show or prune the outputs and embeddings that runs below runs/ share",
+        description="Shows how many outputs and embeddings runs below runs/ share, and their size; --prune and --clear "
+        "remove some or all. What is removed is made again when a run needs it; stored runs keep theirs.",
+    )
     cache.add_argument("--prune", action="store_true", help="remove what --older-than and --max-size select")
     cache.add_argument(
         "--max-size", metavar="SIZE", help="with --prune: the size to keep, such as 2GB or 500MB; embeddings go first"
@@ -45,7 +51,7 @@ def call(options: Any) -> None:
         removed = cache.store.prune(most, since)
         left = None if most is None else max(0, most - cache.store.usage().size)
         removed += arrays.prune(left, since)
-        print(f"{removed:,} entries removed", file=sys.stderr)
+        print(f"{counted(removed, 'entry')} removed", file=sys.stderr)
     outputs, systems, embeddings = cache.store.usage(), cache.by_system(), arrays.usage()
     if options.json:
         by_system = {name: asdict(usage) for name, usage in systems.items()}

@@ -22,7 +22,12 @@ from harness.inputs.choices import ALTERNATIVES, DIFFERENCE_METHODS, METHOD
 
 
 def add(commands: Any) -> None:
-    compare = commands.add_parser("compare", help="paired comparison of stored runs")
+    compare = commands.add_parser(
+        "compare",
+        help="paired comparison of stored runs",
+        description="Compares runs on the same examples: of each pair and score the difference with its "
+        "interval, p-values corrected for all tests, a verdict, and what could have been detected.",
+    )
     compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     compare.add_argument("--baseline", metavar="RUN", help="compare each run with this one; without it, all pairs")
     compare.add_argument(

@@ -16,7 +16,9 @@ def add(commands: Any) -> None:
         description="Writes the examples and the headline scores of a stored run in the format of another tool.",
     )
     command.add_argument("run", metavar="RUN", help="a run folder, a run's name (the newest) or MLflow run id")
-    command.add_argument("--format", choices=FORMATS, required=True)
+    command.add_argument(
+        "--format", choices=FORMATS, required=True, help="Every Eval Ever, lm-evaluation-harness, or CSV"
+    )
     command.add_argument("-o", "--output", metavar="DIR", default=".", help="the folder to write below (default: here)")
     as_json(command)
     command.set_defaults(call=call)

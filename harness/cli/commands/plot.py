@@ -17,7 +17,8 @@ def add(commands: Any) -> None:
         help="figures of stored runs for papers and pages: PDF, PNG, SVG, HTML",
         description="Draws the figures that make sense for the runs, or the one named by --figure: forest (scores with "
         "intervals), effects (differences from a baseline), matrix (verdicts of all pairs), differences (of single "
-        "examples), curve (scores by training step), sweep (scores by parameter), buckets (scores by length or field).",
+        "examples), curve (scores by training step), sweep (scores by parameter), parameters (what each level of them "
+        "scores), front (a score against what an output takes), buckets (scores by length or field).",
     )
     plot.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     plot.add_argument("--figure", choices=FIGURES, metavar="NAME", help=f"one of {', '.join(FIGURES)}; without it, all")
@@ -37,7 +38,9 @@ def add(commands: Any) -> None:
         action="append",
         help="of the files in a folder; may be repeated (default: pdf, png)",
     )
-    plot.add_argument("--width", type=float, metavar="PIXELS", help="(default: 640; 320 suits a column of a paper)")
+    plot.add_argument(
+        "--width", type=float, metavar="PIXELS", help="of the figure (default: 640; 320 suits a column of a paper)"
+    )
     dark = "for a dark background (an .html is light or dark as its reader likes)"
     plot.add_argument("--dark", action="store_true", help=dark)
     testing(plot)

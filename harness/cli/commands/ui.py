@@ -15,7 +15,11 @@ GRACE, START = 5.0, 60.0
 
 
 def add(commands: Any) -> None:
-    ui = commands.add_parser("ui", help="MLflow's pages on the store the runs were logged to")
+    ui = commands.add_parser(
+        "ui",
+        help="MLflow's pages on the store the runs were logged to",
+        description="Serves MLflow's pages on the store that runs were logged to, and opens them; Ctrl-C ends it.",
+    )
     ui.add_argument(
         "--uri",
         help="the tracking store (default: MLFLOW_TRACKING_URI, else the store of the newest run below runs/, "

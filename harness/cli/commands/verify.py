@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.cli.arguments import as_json, trust_of, trusting
 from harness.cli.output import print_json, show_warnings, tell
+from harness.types.shown import counted
 
 
 def add(commands: Any) -> None:
@@ -40,6 +41,6 @@ def call(options: Any) -> None:
     else:
         for finding in verified.findings:
             tell(str(finding))
-        counted = f"{verified.numbers:,} numbers in {verified.tables:,} tables"
-        tell(f"{counted}: {f'{wrong:,} wrong' if wrong else 'all are those of their runs'}")
+        checked = f"{counted(verified.numbers, 'number')} in {counted(verified.tables, 'table')}"
+        tell(f"{checked}: {f'{wrong:,} wrong' if wrong else 'all are those of their runs'}")
     sys.exit(1 if wrong else 0)

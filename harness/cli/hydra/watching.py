@@ -52,7 +52,7 @@ class Watch:
                 complain("the trainer's last step is evaluated: training is over")
                 return
             if self.idle is not None and time.monotonic() - newest > 60 * self.idle:
-                complain(f"no new checkpoint for {self.idle:g} minutes")
+                complain(f"no new checkpoint for {self.idle:g} minute{'s' * (self.idle != 1)}")
                 break
             waiting = [f"{folder} is still being written; waiting for it" for folder in half]
             for line in waiting or [f"{_count(len(seen))} of {systems.name} so far; waiting for the next"]:

@@ -88,7 +88,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         }
         for bar in panel.bars
     ]
-    tick, top = _tick(panel.reach), _tick(tallest, 1.0)
+    tick, step = _tick(panel.reach), _tick(tallest, 1.0) / 2
     x = alt.X(
         "low:Q",
         title=f"difference in {panel.score}",
@@ -99,7 +99,7 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
         "from:Q",
         title=None,
         scale=alt.Scale(domain=[0, tallest]),
-        axis=alt.Axis(format="~%", values=[0, top / 2, top], domain=False, ticks=False, minExtent=EXTENT),
+        axis=alt.Axis(format="~%", values=_up_to(tallest, step), domain=False, ticks=False, minExtent=EXTENT),
     )
     domain = list(OUTCOMES)
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=list(OUTCOMES.values())))
@@ -149,3 +149,11 @@ def _tick(reach: float, room: float = 0.8) -> float:
     most = reach * room
     power = 10.0 ** math.floor(math.log10(most))
     return float(f"{max(step * power for step in (1, 2, 5) if step * power <= most):.6g}")
+
+
+def _up_to(top: float, step: float) -> list[float]:
+    """
+    >>> _up_to(0.36, 0.1)
+    [0.0, 0.1, 0.2, 0.3]
+    """
+    return [float(f"{i * step:.6g}") for i in range(math.floor(top / step + 1e-9) + 1)]

@@ -36,7 +36,7 @@ def draw(points: Sequence[Point], score: str, expense: str, digits: int, width: 
     y = alt.Y(
         "y:Q",
         title=score,
-        scale=alt.Scale(zero=False, nice=False, padding=16),
+        scale=alt.Scale(zero=False, nice=False, padding=22),
         axis=alt.Axis(domain=False, ticks=False),
     )
     tooltip = [alt.Tooltip("cell:N"), alt.Tooltip("shown:N", title=score), alt.Tooltip("x:Q", title=expense)]
@@ -44,7 +44,7 @@ def draw(points: Sequence[Point], score: str, expense: str, digits: int, width: 
     line = base.transform_filter("datum.front").mark_line(interpolate="step-after", color=BETTER, strokeWidth=1.5)
     colour = alt.condition("datum.front", alt.value(BETTER), alt.value(NEUTRAL))
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(color=colour)
-    names = (
-        base.transform_filter("datum.front").mark_text(align="left", dx=7, dy=-7, style="number").encode(text="name:N")
+    names = (  # below the line, which goes to the right and then up
+        base.transform_filter("datum.front").mark_text(align="left", dx=7, dy=9, style="number").encode(text="name:N")
     )
     return alt.layer(line, dots, names).properties(width=round(width - 60), height=260)

@@ -10,6 +10,7 @@ from harness.report.page.differences_from import p_of
 from harness.report.score_titles import score_titles
 from harness.report.terminal.wording import listed, units
 from harness.types import Comparison, Curve, Group, RunResult, Study
+from harness.types.shown import counted
 
 Titles = Mapping[str, str]
 NAMED = 3
@@ -149,7 +150,7 @@ def _named(study: Study, rows: Sequence[Comparison]) -> str:
 
 
 def _tests(study: Study, count: int) -> str:
-    by = f", adjusted over {count:,} tests by {CORRECTIONS[study.correction]}"
+    by = f", adjusted over {counted(count, 'test')} by {CORRECTIONS[study.correction]}"
     by = "" if study.correction == "none" or count == 1 else by
     test = study.tested_by if study.of_seeds else f"{study.tested_by} test, {study.resamples:,} resamples"
     return f"P-values: {test}{by}."

@@ -167,7 +167,8 @@ def _about(group: Group, pairs: Sequence[Comparison]) -> str:
     excluded = max((row.excluded for row in pairs), default=0)
     if excluded and repeats > 1:
         parts.append(
-            f"up to {excluded:,} outputs of each system left out of a comparison because one has no score for them"
+            f"up to {counted(excluded, 'output')} of each system left out of a comparison because one has "
+            "no score for them"
         )
     elif excluded:
         parts.append(f"up to {excluded:,} left out of a comparison because a system has no score for them")

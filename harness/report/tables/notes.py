@@ -9,9 +9,9 @@ from typing import Any
 from harness import __version__
 from harness.inputs import arrow
 from harness.inputs.choices import CORRECTIONS, INTERVALS, OVER_SEEDS
-from harness.report.numbers import counted
 from harness.report.tables.cells import Column, Row, Section, Table, plain
 from harness.types import RunResult, Score, Study
+from harness.types.shown import counted
 
 BETTER, WORSE, MISSING = "†", "‡", "n/a"
 

@@ -44,7 +44,7 @@ def print_reproductions(result: Reproductions) -> None:
 
 def _lines(run: Reproduction) -> list[str]:
     done = NOTHING_GENERATED if run.level == "system" and run.outputs is None else LEVELS[run.level]
-    lines = [f"{done}, {run.compared:,} values compared"] if run.compared else []
+    lines = [f"{done}, {counted(run.compared, 'value')} compared"] if run.compared else []
     if run.outputs is not None:
         lines += _outputs(run.outputs)
     if run.example is not None:
@@ -91,7 +91,7 @@ def _verdict(result: Reproductions) -> str:
     total = result.compared + sum(run.compared for run in result.runs)
     names = ", ".join(run.run for run in result.runs if run.verdict == result.verdict)
     if result.verdict == "same":
-        return f"same: {counted(len(result.runs), 'run')}, {total:,} values"
+        return f"same: {counted(len(result.runs), 'run')}, {counted(total, 'value')}"
     if result.verdict == "different":
         return f"different: {names or 'what lies beside the runs'}"
     return f"cannot be tried: {names}"

@@ -34,7 +34,11 @@ def print_agreement(meta: Any) -> None:
     titles = apart(meta.joined.titles)
     rows = [replace(row, score=titles[row.score]) for row in meta.agreement.coefficients]
     tests = [replace(row, score=titles[row.score], baseline=titles[row.baseline]) for row in meta.agreement.tests]
-    about = f"{meta.n:,} judgements of {len(meta.systems)} systems" if meta.items is None else _about(meta)
+    about = (
+        f"{counted(meta.n, 'judgement')} of {counted(len(meta.systems), 'system')}"
+        if meta.items is None
+        else _about(meta)
+    )
     out.print(Text(f"{in_line(meta.dataset)}: {about}, {in_line(meta.human)} against metrics", "bold"))
     for level, group in groupby(rows, key=lambda row: row.level):
         on_level = list(group)

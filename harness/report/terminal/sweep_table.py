@@ -14,6 +14,7 @@ from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.summary import console, labelled
 from harness.report.terminal.wording import listed
+from harness.types.shown import counted
 
 STATES = ("done", "dropped", "running", "failed", "interrupted", "missing")
 UNITS = {
@@ -31,7 +32,7 @@ def print_sweep(swept: Any) -> None:
     counts = Counter(cell.state for cell in ledger.cells)
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
     head = "sweep" if ledger.group is None else f"sweep {in_line(ledger.group)}"
-    out.print(Text.assemble((head, "bold"), f"  {len(ledger.cells)} cells: {states}"))
+    out.print(Text.assemble((head, "bold"), f"  {counted(len(ledger.cells), 'cell')}: {states}"))
     for state in STATES[1:]:
         cells = [cell for cell in ledger.cells if cell.state == state]
         for cell in cells[:NAMED]:

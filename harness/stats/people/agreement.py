@@ -23,6 +23,7 @@ from harness.stats.people.panel import MetaOptions, Panel, Resampling
 from harness.stats.people.segment_level import SEGMENT, Groups, SegmentLevel
 from harness.stats.people.system_level import SYSTEM, SoftPairs, drawn_means, drawn_scores, ordered, soft
 from harness.types import Advance, Array, HarnessError, nothing
+from harness.types.shown import counted
 
 NAMES = tuple(dict.fromkeys((*SEGMENT, *SYSTEM)))
 
@@ -92,8 +93,8 @@ def agreement(
     note = None
     if any(row.verdict == TOO_FEW for row in compared):
         note = (
-            f"{len(panel.systems)} systems tell nothing of others: {fewest(options.level)} are the fewest that could. "
-            "--resample items asks about these systems."
+            f"Nothing is told of others by {counted(len(panel.systems), 'system')}: {fewest(options.level)} "
+            "are the fewest that could. --resample items asks about these systems."
         )
     return Agreement(rows, compared, groups is not None and groups.sampled, note)
 

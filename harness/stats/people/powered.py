@@ -24,6 +24,7 @@ import numpy as np
 from harness.stats.corrections import holm
 from harness.stats.design import Codes, Kept
 from harness.types import Array, HarnessError
+from harness.types.shown import counted
 
 LEAST = 10
 """Judged items, or clusters of them, below which no estimate is made."""
@@ -153,7 +154,8 @@ def predictions(
         count = len(np.unique(units[np.isfinite(row)]))
         if count < LEAST:
             raise HarnessError(
-                f"--predict: people judged {count} items of {system}; expected {LEAST} or more, drawn at random"
+                f"--predict: people judged {counted(count, 'item')} of {system}; expected {LEAST} or more, "
+                "drawn at random"
             )
     rows = []
     for score, values in segments.items():

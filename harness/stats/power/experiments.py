@@ -21,6 +21,7 @@ from harness.stats.proportions import AGRESTI_COULL, Evidence, scale_of, share_i
 from harness.stats.resampling import Sample
 from harness.stats.seeds import Spread
 from harness.types import Comparison, HarnessError
+from harness.types.shown import counted
 
 NOTHING_VARIES = "nothing varies: the standard error is the largest that this leaves likely"
 
@@ -86,7 +87,8 @@ def planned(plan: Plan, aim: Aim) -> Power:
     if n is None:
         more = needed_seeds(difference, replace(spread, examples=0.0), aim.level, aim.power)
         raise HarnessError(
-            f"no n will do: with {plan.seeds} seeds that lie {plan.seed_sd:g} apart, {difference:g} is not "
+            f"no n will do: with {counted(plan.seeds, 'seed')} of standard deviation {plan.seed_sd:g}, "
+            f"{difference:g} is not "
             f"detected on endless examples; expected {f'--seeds {more}' if more else 'more seeds'} or more"
         )
     names = ("plan", "one system", "another", "")

@@ -22,6 +22,7 @@ from harness.stats.design import Design
 from harness.stats.options import Options
 from harness.stats.resampling import Sample, quiet_single_thread, replicates
 from harness.types import Advance, Array, RunResult, nothing
+from harness.types.shown import counted
 
 BINS = 5
 """Of numbers, with as many examples in each as ties permit."""
@@ -90,7 +91,7 @@ def by_value(values: Sequence[Any], most: int = VALUES) -> Split:
     numbers = {name: value for name, value in zip(names, values, strict=True) if is_number(value)}
     if len(counts) > DOZEN:
         rest = ranked[most:]
-        ranked = [*ranked[:most], f"other ({len(rest)} values)"]
+        ranked = [*ranked[:most], f"other ({counted(len(rest), 'value')})"]
         place = {name: i for i, name in enumerate(ranked[:most])}
         return Split(tuple(ranked), np.array([place.get(name, most) for name in names]), False)
     ordered = len(numbers) >= len(counts) - (NONE in counts)
