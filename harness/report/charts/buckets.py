@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import headed, side_by_side, systems, titled
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number, width_of
 
 
@@ -103,7 +104,7 @@ def _panel(panel: Panel, frame: _Frame) -> Any:
         ),
     )
     colour, shape = systems(names, frame.whole)
-    base = alt.Chart(alt.InlineData(values=values)).encode(
+    base = alt.Chart(Values(values)).encode(
         x=x,
         xOffset=alt.XOffset("system:N", scale=alt.Scale(domain=list(names), paddingOuter=0.3)),
         color=colour,
@@ -117,8 +118,10 @@ def _panel(panel: Panel, frame: _Frame) -> Any:
     )
     scale = alt.Scale(zero=False, nice=False, padding=8)
     axis = alt.Axis(domain=False, ticks=False, tickCount=5, minExtent=EXTENT)
-    bounds = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q")
+    bounds = base.mark_rule(strokeWidth=2).encode(
+        y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2=alt.Y2("high:Q")
+    )
     points = base.mark_point(filled=True, opacity=1, size=38 if room / len(names) > 9 else 22).encode(
-        y="estimate:Q", shape=shape
+        y=alt.Y("estimate:Q"), shape=shape
     )
     return titled([bounds, points], alt.Title(title, fontSize=12, fontWeight="normal"), frame.width, 150)

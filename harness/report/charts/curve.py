@@ -11,6 +11,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import headed, side_by_side, systems, titled
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import EXTENT, WIDTH, columns, interval, number
 
 NUMBERS = (
@@ -90,7 +91,7 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
     few = {"values": sorted(set(steps))} if log.get("type") and len(set(steps)) <= width // 35 else {}
     numbers = {"labelExpr": NUMBERS, "tickCount": max(3, int(width // 60)), **few}
     colour, shape = systems(names, whole, "series")
-    base = alt.Chart(alt.InlineData(values=values)).encode(
+    base = alt.Chart(Values(values)).encode(
         x=alt.X(
             "x:Q",
             title=across_title,
@@ -111,19 +112,19 @@ def _panel(panel: Panel, names: Sequence[str], across_title: str, width: float, 
         scale=alt.Scale(zero=False, nice=False, padding=8),
         axis=alt.Axis(domain=False, ticks=False, tickCount=5, minExtent=EXTENT),
     )
-    band = base.mark_area(opacity=0.18).encode(y=y, y2="high:Q")
-    line = base.mark_line(strokeWidth=1.75).encode(y="estimate:Q")
+    band = base.mark_area(opacity=0.18).encode(y=y, y2=alt.Y2("high:Q"))
+    line = base.mark_line(strokeWidth=1.75).encode(y=alt.Y("estimate:Q"))
     layers = [band, line]
     most = max(sum(point.series == name for point in panel.points) for name in names)
-    dots = base.mark_point(filled=True, opacity=1, size=28 if most <= FEW else 8).encode(y="estimate:Q")
+    dots = base.mark_point(filled=True, opacity=1, size=28 if most <= FEW else 8).encode(y=alt.Y("estimate:Q"))
     layers.append(dots.encode(shape=shape))
     for mark, dash in (("best", [1, 0]), ("earliest", [2, 2])):
         if any(point.mark == mark for point in panel.points):
             ring = base.transform_filter(f"datum.mark == '{mark}'").mark_point(
                 filled=False, shape="circle", size=150, strokeWidth=1.75, strokeDash=dash, opacity=1
             )
-            layers.append(ring.encode(y="estimate:Q"))
+            layers.append(ring.encode(y=alt.Y("estimate:Q")))
     if panel.line is not None:
-        zero = alt.Chart(alt.InlineData(values=[{"low": panel.line}])).mark_rule(style="zero").encode(y="low:Q")
+        zero = alt.Chart(Values([{"low": panel.line}])).mark_rule(style="zero").encode(y=alt.Y("low:Q"))
         layers.insert(0, zero)
     return titled(layers, alt.Title(title, fontSize=12, fontWeight="normal"), width, 150)

@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import SIGNED, side_by_side, titled
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import BETTER, EXTENT, NEUTRAL, WIDTH, WORSE, columns, number
 
 LEAST = 140
@@ -104,13 +105,13 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
     domain = list(OUTCOMES)
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=list(OUTCOMES.values())))
     bars = (
-        alt.Chart(alt.InlineData(values=values))
+        alt.Chart(Values(values))
         .mark_rect(opacity=0.85)
         .encode(
             x=x,
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=y,
-            y2="to:Q",
+            y2=alt.Y2("to:Q"),
             color=colour,
             tooltip=[
                 alt.Tooltip("range:N", title="difference"),
@@ -120,19 +121,23 @@ def _panel(panel: Panel, tallest: float, width: float) -> Any:
             ],
         )
     )
-    zero = alt.Chart(alt.InlineData(values=[{"low": 0.0}])).mark_rule(style="zero").encode(x="low:Q")
+    zero = alt.Chart(Values([{"low": 0.0}])).mark_rule(style="zero").encode(x=alt.X("low:Q"))
     means = [{"low": panel.mean, "mean": number(panel.mean, panel.digits, True)}]
     mean = (
-        alt.Chart(alt.InlineData(values=means))
+        alt.Chart(Values(means))
         .mark_point(style="mean", filled=True, shape="triangle-up", size=45, opacity=1)
-        .encode(x="low:Q", y=alt.value(HEIGHT + MARGIN / 2), tooltip=[alt.Tooltip("mean:N", title="mean difference")])
+        .encode(
+            x=alt.X("low:Q"),
+            y=alt.YValue(HEIGHT + MARGIN / 2),
+            tooltip=[alt.Tooltip("mean:N", title="mean difference")],
+        )
     )
     cut = [
         {"low": (bar.low + bar.high) / 2, "from": tallest, "share": f"{bar.share:.0%}"}
         for bar in panel.bars
         if bar.below + bar.share > tallest
     ]
-    ties = alt.Chart(alt.InlineData(values=cut)).encode(x="low:Q", y="from:Q", text="share:N")
+    ties = alt.Chart(Values(cut)).encode(x=alt.X("low:Q"), y=alt.Y("from:Q"), text=alt.Text("share:N"))
     written = [ties.mark_text(style=style, dx=6, align="left", baseline="top") for style in ("halo", "number")]
     shares = f"won {panel.won:.0%}, tied {panel.tied:.0%}, lost {panel.lost:.0%}"
     title = alt.Title(panel.system, subtitle=shares, fontSize=11, subtitleFontSize=10, offset=4)

@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import SIGNED, fixed, headed, side_by_side
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, interval, number, width_of
 
 Standings = dict[str, tuple[str, str]]
@@ -101,9 +102,9 @@ def _panel(panel: Panel, standings: Standings, width: float, whole: float, label
     sign = {"labelExpr": SIGNED} if panel.signed else {}
     ticks = alt.Axis(tickCount=max(4, int(width // 50)), domain=False, **sign)
     title = headed(panel.score, panel.higher_is_better)
-    colour: Any = alt.value(BETTER)
-    shape: Any = alt.value("circle")
-    size: Any = alt.value(45)
+    colour: Any = alt.ColorValue(BETTER)
+    shape: Any = alt.ShapeValue("circle")
+    size: Any = alt.SizeValue(45)
     if standings:
         colour, shape = fixed(standings, whole, "standing")
         size = alt.Size("size:Q", scale=None)
@@ -111,11 +112,13 @@ def _panel(panel: Panel, standings: Standings, width: float, whole: float, label
     tooltip += [alt.Tooltip("interval:N", title="interval")]
     tooltip += [alt.Tooltip("standing:N", title="verdict")] if standings else []
     tooltip += [alt.Tooltip("more:N", title="more")] if any(row.more for row in panel.rows) else []
-    base = alt.Chart(alt.InlineData(values=values)).encode(y=y, color=colour, tooltip=tooltip)
-    bounds = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=ticks), x2="high:Q")
-    points = base.mark_point(filled=True, opacity=1).encode(x="estimate:Q", shape=shape, size=size)
+    base = alt.Chart(Values(values)).encode(y=y, color=colour, tooltip=tooltip)
+    bounds = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title=title, scale=scale, axis=ticks), x2=alt.X2("high:Q")
+    )
+    points = base.mark_point(filled=True, opacity=1).encode(x=alt.X("estimate:Q"), shape=shape, size=size)
     layers = [bounds, points]
     if panel.line is not None:
-        line = alt.Chart(alt.InlineData(values=[{"line": panel.line}])).mark_rule(style="zero").encode(x="line:Q")
+        line = alt.Chart(Values([{"line": panel.line}])).mark_rule(style="zero").encode(x=alt.X("line:Q"))
         layers.insert(0, line)
     return alt.layer(*layers).properties(width=round(width), height=22 * len(order))

@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, number
 
 
@@ -40,11 +41,13 @@ def draw(points: Sequence[Point], score: str, expense: str, digits: int, width: 
         axis=alt.Axis(domain=False, ticks=False),
     )
     tooltip = [alt.Tooltip("cell:N"), alt.Tooltip("shown:N", title=score), alt.Tooltip("x:Q", title=expense)]
-    base = alt.Chart(alt.InlineData(values=values)).encode(x=x, y=y, tooltip=tooltip)
+    base = alt.Chart(Values(values)).encode(x=x, y=y, tooltip=tooltip)
     line = base.transform_filter("datum.front").mark_line(interpolate="step-after", color=BETTER, strokeWidth=1.5)
     colour = alt.condition("datum.front", alt.value(BETTER), alt.value(NEUTRAL))
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(color=colour)
     names = (  # below the line, which goes to the right and then up
-        base.transform_filter("datum.front").mark_text(align="left", dx=7, dy=9, style="number").encode(text="name:N")
+        base.transform_filter("datum.front")
+        .mark_text(align="left", dx=7, dy=9, style="number")
+        .encode(text=alt.Text("name:N"))
     )
     return alt.layer(line, dots, names).properties(width=round(width - 60), height=260)

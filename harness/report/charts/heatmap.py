@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import headed, side_by_side
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import WIDTH, columns, interval, number, width_of
 
 NUMBER = 42
@@ -85,11 +86,13 @@ def _panel(panel: Panel, names: tuple[str, str], across: Sequence[str], down: Se
         alt.Tooltip("shown:N", title=panel.score),
         alt.Tooltip("interval:N", title="interval"),
     ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, tooltip=tooltip)
+    base = alt.Chart(Values(rows)).encode(x=x, y=y, tooltip=tooltip)
     layers = [base.mark_rect(strokeWidth=1).encode(color=colour)]
     if step >= NUMBER:
-        layers.append(base.mark_text(fontSize=11).encode(text="shown:N", color=alt.Color("ink:N", scale=None)))
-    best = alt.Chart(alt.InlineData(values=[row for row in rows if row["best"]])).encode(x=x, y=y)
+        layers.append(
+            base.mark_text(fontSize=11).encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None))
+        )
+    best = alt.Chart(Values([row for row in rows if row["best"]])).encode(x=x, y=y)
     layers.append(best.mark_rect(style="frame", fillOpacity=0))
     title = headed(panel.score, panel.higher_is_better)
     return (

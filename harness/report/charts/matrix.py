@@ -10,6 +10,7 @@ import altair as alt
 
 from harness.report.charts.forest import VERDICTS, Standings, looks_of
 from harness.report.charts.scales import fixed, side_by_side
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import WIDTH, columns, interval, number, width_of
 
 NUMBERS = 6
@@ -72,7 +73,7 @@ def _panel(panel: Panel, looks: Standings, step: float, width: float) -> Any:
     plain = {"ticks": False, "domain": False, "grid": False, "title": None}
     height = step if not numbers else step * 0.75
     size = min(11, height - 1)
-    base = alt.Chart(alt.InlineData(values=values)).encode(
+    base = alt.Chart(Values(values)).encode(
         y=alt.Y("row:N", scale=scale, axis=alt.Axis(**plain, labelFontSize=size)),
         x=alt.X("column:N", scale=scale, axis=alt.Axis(**plain, orient="top", labelAngle=-50, labelFontSize=size)),
         tooltip=[
@@ -94,6 +95,6 @@ def _panel(panel: Panel, looks: Standings, step: float, width: float) -> Any:
     )
     layers = [shade, symbols]
     if numbers:
-        layers.append(base.mark_text(style="number", yOffset=height * 0.22).encode(text="difference:N"))
+        layers.append(base.mark_text(style="number", yOffset=height * 0.22).encode(text=alt.Text("difference:N")))
     title = alt.Title(panel.score, anchor="start")
     return alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(height), title=title)

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import side_by_side
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import BETTER, NEUTRAL, WIDTH, WORSE, columns, number
 
 LEADER, REST = "best, or not distinguishable from the best", "other runs, the better the bluer"
@@ -92,25 +93,25 @@ def _panel(panel: Panel, axes: Sequence[Axis], width: float) -> Any:
     )
     y = alt.Y("place:Q", scale=alt.Scale(domain=[0, 1], padding=6), axis=None)
     tooltip = [alt.Tooltip("system:N", title="run"), alt.Tooltip("shown:N", title=panel.score)]
-    chart = alt.Chart(alt.InlineData(values=[row for row in rows if row["standing"] == REST]))
+    chart = alt.Chart(Values([row for row in rows if row["standing"] == REST]))
     rest = chart.mark_line(strokeWidth=1.25, opacity=0.75).encode(
         x=x,
         y=y,
-        detail="run:N",
-        order="order:Q",
+        detail=alt.Detail("run:N"),
+        order=alt.Order("order:Q"),
         tooltip=tooltip,
         color=alt.Color("height:Q", scale=alt.Scale(domain=[0, 1], range=["#c4c4c4", BETTER]), legend=None),
     )
-    chart = alt.Chart(alt.InlineData(values=[row for row in rows if row["standing"] == LEADER]))
+    chart = alt.Chart(Values([row for row in rows if row["standing"] == LEADER]))
     best = chart.mark_line(strokeWidth=2.5, color=WORSE).encode(
-        x=x, y=y, detail="run:N", order="order:Q", tooltip=tooltip
+        x=x, y=y, detail=alt.Detail("run:N"), order=alt.Order("order:Q"), tooltip=tooltip
     )
     marks = [{"axis": name, "place": place, "label": label} for name, place, label in ticks]
-    labels = alt.Chart(alt.InlineData(values=marks)).encode(x=x, y=y)
+    labels = alt.Chart(Values(marks)).encode(x=x, y=y)
     dots = labels.mark_tick(orient="horizontal", size=8, thickness=1.5, color=NEUTRAL)
     beside = {"align": "left", "dx": 7, "fontSize": 11}
-    halo = labels.mark_text(style="halo", **beside).encode(text="label:N")
-    text = labels.mark_text(style="number", **beside).encode(text="label:N")
+    halo = labels.mark_text(style="halo", **beside).encode(text=alt.Text("label:N"))
+    text = labels.mark_text(style="number", **beside).encode(text=alt.Text("label:N"))
     title = panel.score if panel.higher_is_better else f"{panel.score} (lower is better, so turned round)"
     return alt.layer(rest, best, dots, halo, text).properties(
         width=round(width), height=200, title=alt.Title(title, fontSize=12)

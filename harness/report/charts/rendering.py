@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.report.charts.theme import LIGHT, themed
+from harness.report.charts.vega_library import bundle
 from harness.types import Figure, HarnessError
 
 SUFFIXES = (".pdf", ".png", ".svg", ".json", ".html")
@@ -56,8 +57,6 @@ def _smaller(png: bytes) -> bytes:
 
 def page(figures: Sequence[Figure]) -> bytes:
     """One page with the figures, their titles and captions, that opens with no network."""
-    import vl_convert
-
     parts = [
         f"<figure><h2>{html.escape(figure.title)}</h2><div id='figure{i}'></div>"
         f"<figcaption>{html.escape(figure.caption)}</figcaption></figure>"
@@ -74,7 +73,7 @@ def page(figures: Sequence[Figure]) -> bytes:
             "<meta name='viewport' content='width=device-width, initial-scale=1'>",
             f"<style>{STYLE}</style></head><body>",
             *parts,
-            f"<script>{vl_convert.javascript_bundle()}</script>",  # type: ignore[call-arg]
+            f"<script>{bundle()}</script>",
             f"<script>const theme = {_script(LIGHT)};",
             *calls,
             "</script></body></html>\n",

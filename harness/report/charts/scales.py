@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import SHAPES, WIDTH, width_of
 
 SIGNED = "datum.value == 0 ? '0' : format(datum.value, '+~r')"
@@ -42,8 +43,8 @@ def _legend(names: Sequence[str], width: float) -> Any:
 def titled(layers: Sequence[Any], title: Any, width: float, height: float) -> Any:
     """The layers as a panel with a title. Its title stands above room for half a number, whether the topmost one of the
     upright axis needs it or not, so that panels side by side align."""
-    room = alt.Chart(alt.InlineData(values=[{}])).mark_rule(opacity=0)
-    above = room.encode(x=alt.value(0), y=alt.value(-ROOM), y2=alt.value(0))
+    room = alt.Chart(Values([{}])).mark_rule(opacity=0)
+    above = room.encode(x=alt.XValue(0), y=alt.YValue(-ROOM), y2=alt.Y2Value(0))
     return alt.layer(*layers, above).properties(width=round(width), height=height, title=title)
 
 

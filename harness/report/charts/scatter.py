@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 
 from harness.report.charts.scales import side_by_side, systems
+from harness.report.charts.shown_values import Values
 from harness.report.charts.theme import EXTENT, WIDTH, columns, number
 
 
@@ -65,7 +66,7 @@ def _panel(panel: Panel, human: str, names: Sequence[str], sizes: tuple[float, f
     )
     colour, shape = systems(names, whole)
     dots = (
-        alt.Chart(alt.InlineData(values=values))
+        alt.Chart(Values(values))
         .mark_point(filled=True, size=14 if many else 60, opacity=0.35 if many else 1)
         .encode(
             x=x,
@@ -79,7 +80,7 @@ def _panel(panel: Panel, human: str, names: Sequence[str], sizes: tuple[float, f
             ],
         )
     )
-    line = alt.Chart(alt.InlineData(values=[vars(part) for part in panel.band]))
-    band = line.mark_area(opacity=0.15, color="#8f8f8f").encode(x="x:Q", y="low:Q", y2="high:Q")
-    fitted = line.mark_line(style="mean", strokeWidth=1.5).encode(x="x:Q", y="y:Q")
+    line = alt.Chart(Values([vars(part) for part in panel.band]))
+    band = line.mark_area(opacity=0.15, color="#8f8f8f").encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+    fitted = line.mark_line(style="mean", strokeWidth=1.5).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     return alt.layer(band, fitted, dots).properties(width=round(width), height=round(min(width, 220)))

@@ -16,6 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from harness.report.charts.vega_library import bundle
 from harness.report.page.markup import visible
 from harness.report.page.packed import at_once, clean, packed
 
@@ -65,8 +66,5 @@ def _hash(text: str) -> str:
 
 @cache
 def library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script that leaves `vegaEmbed` behind."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("globalThis.vegaEmbed = vegaEmbed;")
-    return f"(() => {{\n{bundle}\n}})();\n"
+    """A script that leaves `vegaEmbed` behind."""
+    return f"(() => {{\n{bundle('globalThis.vegaEmbed = vegaEmbed;')}\n}})();\n"
