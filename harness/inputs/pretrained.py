@@ -301,10 +301,11 @@ class Pretrained:
             encoder_decoder = AutoConfig.from_pretrained(where, **options).is_encoder_decoder
         return "AutoModelForSeq2SeqLM" if encoder_decoder else "AutoModelForCausalLM"
 
-    def load(self, kind: str, complete: bool = False) -> tuple[Any, Any, Any]:
+    def load(self, kind: str, used: Callable[[Any], Any] = lambda model: model) -> tuple[Any, Any, Any]:
         """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers.
 
-        `complete`: weights that lack a part of the model are refused; transformers would fill it with random numbers.
+        `used`: the part of the model that is wanted. Weights that lack some of it are refused: transformers fills
+        it with random numbers, other ones each time.
         """
         where, options = self._source
         with self._explained():
@@ -318,13 +319,15 @@ class Pretrained:
             options |= self._placement.arguments(gguf="gguf_file" in options)
             with contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
                 model, loading = getattr(transformers, kind).from_pretrained(where, **options)
+            random = {id(part): name for name, part in model.named_parameters() if name in loading["missing_keys"]}
+            model = used(model)
+            if lacking := sorted(random[id(part)] for part in model.parameters() if id(part) in random):
+                raise HarnessError(
+                    f"{self.option}={self.model} has no weights for {some(lacking)}; "
+                    f"expected a whole {type(model).__name__}"
+                )
             if self.adapter is not None:
                 model = self._adapted(model, self.adapter)
-        if complete and loading["missing_keys"]:
-            raise HarnessError(
-                f"{self.option}={self.model} has no weights for {some(sorted(loading['missing_keys']))}; "
-                f"expected a whole {type(model).__name__}"
-            )
         return torch, self.tokenizer, (model if self._placement.spread else model.to(self._device())).eval()
 
     def _adapted(self, model: Any, adapter: str) -> Any:
@@ -350,8 +353,11 @@ class Pretrained:
             yield
         except ModuleNotFoundError as error:
             raise self._missing(str(error.name)) from None
-        except (OSError, ValueError, ImportError, RuntimeError, AssertionError) as error:
+        except HarnessError:
+            raise
+        except Exception as error:  # whatever a damaged file makes the libraries below do
             reason = " ".join(str(error).split())[:500]
+            reason = reason if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}: {reason}"
             online = "" if self._expected.endswith("online") else " while online"
             raise HarnessError(
                 f"{self.option}={self.model} cannot be loaded: {reason}; {self._expected}{online}"
