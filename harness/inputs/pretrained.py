@@ -20,7 +20,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -258,7 +258,10 @@ class Pretrained:
     def key(self) -> tuple[str, ...]:
         """Of all that decides what is loaded: the hash of its files, or a name of the hub."""
         known = self.identity() or f"{self.model}@{self.revision}"
-        named = (self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights)
+        named = (
+            self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights,
+            self.device_map, self.quantization,
+        )  # fmt: skip
         return (known, self.dtype, self.device, *map(str, named))
 
     @property
@@ -319,11 +322,11 @@ class Pretrained:
             options |= self._placement.arguments(gguf="gguf_file" in options)
             with contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
                 model, loading = getattr(transformers, kind).from_pretrained(where, **options)
-            random = {id(part): name for name, part in model.named_parameters() if name in loading["missing_keys"]}
+            random = _random(model, loading["missing_keys"])
             model = used(model)
-            if lacking := sorted(random[id(part)] for part in model.parameters() if id(part) in random):
+            if lacking := [name for part in model.parameters() for name in random.get(id(part), ())]:
                 raise HarnessError(
-                    f"{self.option}={self.model} has no weights for {some(lacking)}; "
+                    f"{self.option}={self.model} has no weights for {some(sorted(lacking))}; "
                     f"expected a whole {type(model).__name__}"
                 )
             if self.adapter is not None:
@@ -369,6 +372,14 @@ def _pinned(name: str, revision: str | None) -> str | None:
     if revision is None:
         return None
     return revision if COMMIT.fullmatch(revision) else digest([name, revision])
+
+
+def _random(model: Any, missing: Collection[str]) -> dict[int, list[str]]:
+    """The names of weights that were in no file, by their identity; those that layers share have several."""
+    names: dict[int, list[str]] = {}
+    for name, part in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(part), []).append(name)
+    return {part: own for part, own in names.items() if all(name in missing for name in own)}
 
 
 def quiet() -> None:

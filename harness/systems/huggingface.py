@@ -210,6 +210,8 @@ class HuggingFace(System):
                 _say_that_batches_matter()
             try:
                 return self._generated(rows)
+            except HarnessError:
+                raise
             except Exception as error:
                 fault = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
                 short = any(sign in fault.lower() for sign in MEMORY)

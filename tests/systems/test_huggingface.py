@@ -373,7 +373,7 @@ def test_a_prompt_that_does_not_fit_is_a_failure(folders: dict[str, Path]) -> No
     empty, word = system(folders["causal"]).generate([example("1", ""), example("2", "w3")])
     assert empty.error == "the prompt has 0 tokens; expected 1 to 122"
     assert word.error is None
-    with pytest.raises(HarnessError, match=r"system.max_new_tokens=17; expected at most 16, the positions of absolute"):
+    with pytest.raises(HarnessError, match=r"system.max_new_tokens=17; expected at most 16, the positions of tiny-absolute"):
         system(folders["absolute"], max_new_tokens=17).generate([example("1", "w1 w2")])
     (only,) = system(folders["causal"]).generate([example("2", "w3 " * 125)])
     assert only.error == "the prompt has 125 tokens; expected 1 to 122"
