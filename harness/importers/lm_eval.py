@@ -177,11 +177,11 @@ def _sample(row: Mapping[str, Any], place: str, choice: Choice, unfit: dict[str,
     source = asked[0][0] if asked[0] else None
     answer, references = _answer(row, asked, place)
     scores: dict[str, float | None] = {}
-    for metric in items(row.get("metrics"), place, "metrics"):
+    for metric in map(str, items(row.get("metrics"), place, "metrics")):
         value = row.get(metric)
         if not isinstance(value, NESTED):
-            choice.keep(scores, str(metric), value, place)
-        elif choice.wants(str(metric)):
+            choice.keep(scores, metric, value, place)
+        elif choice.wants(metric):
             unfit[metric] = None
     doc = row.get("doc")
     fields = plain(doc) if isinstance(doc, dict) else {}

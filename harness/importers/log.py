@@ -25,6 +25,7 @@ from harness.types import (
     Dataset,
     Example,
     Examples,
+    Gate,
     HarnessError,
     Outputs,
     System,
@@ -274,8 +275,8 @@ class LogSystem(System):
     def __init__(self, of: Log) -> None:
         self._log, self.name, self._next = of, of.origin.system, 0
         self.repeats = int(of.rows.repeat.max(initial=0)) + 1
-        order = of.order.tolist()
-        infos = [of.infos[i] for i in order] if any(of.infos) else None
+        order, gate = of.order.tolist(), Gate(str(of.origin.place))
+        infos = [gate.info(of.infos[i]) for i in order] if any(of.infos) else None
         texts = Texts.of([of.outputs[i] for i in order])
         self._outputs = Outputs(texts, Texts.of([of.errors[i] for i in order]), infos)
 

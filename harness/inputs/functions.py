@@ -27,6 +27,9 @@ from harness.types import HarnessError, Output
 from harness.types.admission import replaced
 
 log = logging.getLogger(__name__)
+ENDS_THE_RUN = (KeyboardInterrupt, GeneratorExit)
+"""What ends the run, whoever's code it meets. All else is a fault of the code that raised it, also what is no
+Exception: exit(), a cancelled task, a panic of a library in Rust."""
 
 
 @contextmanager
@@ -34,9 +37,9 @@ def blamed(what: str) -> Iterator[None]:
     """Whatever the user's code raises becomes a message; --debug shows the traceback."""
     try:
         yield
-    except HarnessError:
+    except (HarnessError, *ENDS_THE_RUN):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise HarnessError(f"{what} raised {_said(error)}") from error
 
 
@@ -67,9 +70,9 @@ def together(call: Callable[[list[Any]], list[Output]], items: list[Any], failed
     for another."""
     try:
         return call(items)
-    except HarnessError:
+    except (HarnessError, *ENDS_THE_RUN):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         if len(items) == 1:
             return [failed(error)]
         return [output for item in items for output in together(call, [item], failed)]
@@ -122,7 +125,9 @@ def _imported(name: str) -> ModuleType:
     importlib.invalidate_caches()  # it may have been written a moment ago
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except ENDS_THE_RUN:
+        raise
+    except BaseException as error:
         raise HarnessError(
             f"the module {name} cannot be imported ({type(error).__name__}: {error}); expected one found from the "
             "folder the command is called in, or an installed package"

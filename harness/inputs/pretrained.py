@@ -20,7 +20,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -258,7 +258,10 @@ class Pretrained:
     def key(self) -> tuple[str, ...]:
         """Of all that decides what is loaded: the hash of its files, or a name of the hub."""
         known = self.identity() or f"{self.model}@{self.revision}"
-        named = (self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights)
+        named = (
+            self.adapter, self.own_tokenizer, self.pickle, self.trust_remote_code, self.any_weights,
+            self.device_map, self.quantization,
+        )  # fmt: skip
         return (known, self.dtype, self.device, *map(str, named))
 
     @property
@@ -301,10 +304,11 @@ class Pretrained:
             encoder_decoder = AutoConfig.from_pretrained(where, **options).is_encoder_decoder
         return "AutoModelForSeq2SeqLM" if encoder_decoder else "AutoModelForCausalLM"
 
-    def load(self, kind: str, complete: bool = False) -> tuple[Any, Any, Any]:
+    def load(self, kind: str, used: Callable[[Any], Any] = lambda model: model) -> tuple[Any, Any, Any]:
         """(torch, tokenizer, model on its device), the model by the Auto class or class `kind` of transformers.
 
-        `complete`: weights that lack a part of the model are refused; transformers would fill it with random numbers.
+        `used`: the part of the model that is wanted. Weights that lack some of it are refused: transformers fills
+        it with random numbers, other ones each time.
         """
         where, options = self._source
         with self._explained():
@@ -318,13 +322,15 @@ class Pretrained:
             options |= self._placement.arguments(gguf="gguf_file" in options)
             with contextlib.redirect_stderr(io.StringIO()):  # GGUF has a bar that no setting turns off
                 model, loading = getattr(transformers, kind).from_pretrained(where, **options)
+            random = _random(model, loading["missing_keys"])
+            model = used(model)
+            if lacking := [name for part in model.parameters() for name in random.get(id(part), ())]:
+                raise HarnessError(
+                    f"{self.option}={self.model} has no weights for {some(sorted(lacking))}; "
+                    f"expected a whole {type(model).__name__}"
+                )
             if self.adapter is not None:
                 model = self._adapted(model, self.adapter)
-        if complete and loading["missing_keys"]:
-            raise HarnessError(
-                f"{self.option}={self.model} has no weights for {some(sorted(loading['missing_keys']))}; "
-                f"expected a whole {type(model).__name__}"
-            )
         return torch, self.tokenizer, (model if self._placement.spread else model.to(self._device())).eval()
 
     def _adapted(self, model: Any, adapter: str) -> Any:
@@ -350,8 +356,13 @@ class Pretrained:
             yield
         except ModuleNotFoundError as error:
             raise self._missing(str(error.name)) from None
-        except (OSError, ValueError, ImportError, RuntimeError, AssertionError) as error:
+        except HarnessError:
+            raise
+        except Exception as error:  # whatever a damaged file makes the libraries below do
             reason = " ".join(str(error).split())[:500]
+            reason = (
+                reason if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}: {reason}"
+            )
             online = "" if self._expected.endswith("online") else " while online"
             raise HarnessError(
                 f"{self.option}={self.model} cannot be loaded: {reason}; {self._expected}{online}"
@@ -363,6 +374,14 @@ def _pinned(name: str, revision: str | None) -> str | None:
     if revision is None:
         return None
     return revision if COMMIT.fullmatch(revision) else digest([name, revision])
+
+
+def _random(model: Any, missing: Collection[str]) -> dict[int, list[str]]:
+    """The names of weights that were in no file, by their identity; those that layers share have several."""
+    names: dict[int, list[str]] = {}
+    for name, part in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(part), []).append(name)
+    return {part: own for part, own in names.items() if all(name in missing for name in own)}
 
 
 def quiet() -> None:

@@ -108,17 +108,22 @@ class Encoder:
         return self.pretrained.loaded(("encoder", self.layer), self._load)
 
     def _load(self) -> tuple[Any, Any, Any]:
-        torch, tokenizer, model = self.pretrained.load("AutoModel")
+        return self.pretrained.load("AutoModel", self._used)
+
+    def _used(self, model: Any) -> Any:
+        """What the vectors are computed by."""
         if getattr(model.config, "is_encoder_decoder", False):
             model = model.get_encoder()
         if self.layer is not None:
-            self._drop_layers(torch, model)
+            self._drop_layers(model)
         if getattr(model, "pooler", None) is not None:
-            model.pooler = None  # its output is not used
-        return torch, tokenizer, model
+            model.pooler = None
+        return model
 
-    def _drop_layers(self, torch: Any, model: Any) -> None:
+    def _drop_layers(self, model: Any) -> None:
         """Layers above the chosen one are not computed; what follows the last one still is, as in bert-score."""
+        import torch
+
         if hasattr(getattr(model, "encoder", None), "albert_layer_groups"):
             model.encoder.config.num_hidden_layers = self.layer
             return

@@ -174,7 +174,7 @@ class Perplexity(Metric):
         return self._pretrained.loaded("causal", self._load)
 
     def _load(self) -> tuple[Any, Any, int]:
-        torch, _, model = self._pretrained.load("AutoModelForCausalLM", complete=True)
+        torch, _, model = self._pretrained.load("AutoModelForCausalLM")
         with torch.inference_mode():  # transformers takes an encoder such as BERT for a causal model: look
             same_start = torch.tensor([[0, 1, 1, 1], [0, 2, 2, 2]], device=model.device)
             first, second = model(input_ids=same_start).logits[:, 0].float()

@@ -7,6 +7,7 @@ again: nobody else knows what it reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,8 +59,12 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _stamps(text: str) -> Iterator[list[Any]]:
     """Of the file, or of all files of the folder, that a text names."""
+    if len(text) > 4096 or "\n" in text:
+        return
     path = Path(text)
-    if len(text) > 4096 or "\n" in text or not path.exists():
+    with suppress(RuntimeError):  # ~ of nobody
+        path = path.expanduser()
+    if not path.exists():
         return
     files = sorted(islice(path.rglob("*"), MOST + 1)) if path.is_dir() else [path]
     if len(files) > MOST:

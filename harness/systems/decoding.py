@@ -49,6 +49,10 @@ class Decoding:
     def __post_init__(self) -> None:
         for name, least in (("max_new_tokens", 1), ("num_beams", 1), ("top_k", 0)):
             check_least(f"system.{name}", getattr(self, name), least)
+        if (self.min_new_tokens or 0) > self.max_new_tokens:
+            raise HarnessError(
+                f"system.min_new_tokens={self.min_new_tokens}; expected at most max_new_tokens={self.max_new_tokens}"
+            )
         if not 0 < self.top_p <= 1:
             raise HarnessError(f"system.top_p={self.top_p}; expected more than 0 and at most 1")
         if self.temperature <= 0:

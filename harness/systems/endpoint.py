@@ -267,9 +267,10 @@ def retry_after(value: str | None) -> float:
         return seconds if seconds > 0 else 0.0
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+        wait = date.replace(tzinfo=date.tzinfo or timezone.utc) - datetime.now(timezone.utc)
+    except (ValueError, OverflowError):  # no date, or one whose offset no calendar holds
         return 0.0
-    return max((date.replace(tzinfo=date.tzinfo or timezone.utc) - datetime.now(timezone.utc)).total_seconds(), 0.0)
+    return max(wait.total_seconds(), 0.0)
 
 
 def _message(content: str) -> str:

@@ -29,7 +29,7 @@ from harness.inputs import plugins
 from harness.inputs.files import digest
 from harness.inputs.pretrained import Pretrained
 from harness.inputs.prompts import Prompt
-from harness.systems.chat import messages
+from harness.systems.chat import templated
 from harness.systems.decoding import Decoding
 from harness.types import Example, HarnessError, Output, System
 from harness.types.shown import counted
@@ -188,16 +188,21 @@ class HuggingFace(System):
     def generate(self, batch: Sequence[Example]) -> list[Output]:
         encoded = self._encoded(batch)
         room = self._room()
+        known = getattr(self._model.get_input_embeddings(), "num_embeddings", 2**62)
         outputs = [
-            Output(None, f"the prompt has {counted(len(ids), 'token')}; expected 1 to {room}") for ids in encoded
+            Output(None, f"the prompt has {counted(len(ids), 'token')}; expected 1 to {room}")
+            if not 0 < len(ids) <= room
+            else Output(None, f"the prompt has the token {max(ids)}; the model knows 0 to {known - 1}")
+            for ids in encoded
         ]
-        fitting = [i for i, ids in enumerate(encoded) if 0 < len(ids) <= room]
+        fitting = [i for i, ids in enumerate(encoded) if 0 < len(ids) <= room and max(ids) < known]
         for i, output in zip(fitting, self._tried([(batch[i], encoded[i]) for i in fitting]), strict=True):
             outputs[i] = output
         return outputs
 
     def _tried(self, rows: Sequence[tuple[Example, list[int]]]) -> list[Output]:
-        """Outputs of a batch, or of its halves where it does not fit into memory."""
+        """Outputs of a batch, or of its halves where it does not fit into memory or transformers cannot generate it: in
+        the end only what is at fault fails."""
         if not rows:
             return []
         size = self._size(len(rows), max(len(ids) for _, ids in rows))
@@ -206,14 +211,23 @@ class HuggingFace(System):
                 _say_that_batches_matter()
             try:
                 return self._generated(rows)
-            except RuntimeError as error:
-                if not any(sign in str(error).lower() for sign in MEMORY):
-                    raise
+            except HarnessError:
+                raise
+            except Exception as error:
+                fault = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+                short = any(sign in fault.lower() for sign in MEMORY)
+                if "CUDA error" in fault and not short:  # no later call to the device can succeed
+                    raise HarnessError(
+                        f"{self.name} cannot go on: {fault}. What was generated before is kept; "
+                        "the same command continues from there"
+                    ) from error
             _free()  # behind the except clause, which keeps the failed attempt's tensors alive
             if len(rows) == 1:
-                return [Output(None, f"out of memory for one prompt of {counted(len(rows[0][1]), 'token')}")]
-            log.warning("out of memory for a batch of %d prompts; going on with half of it", len(rows))
-            self._fits = min(self._fits, size - 1)
+                long = f"out of memory for one prompt of {counted(len(rows[0][1]), 'token')}"
+                return [Output(None, long if short else fault)]
+            if short:
+                log.warning("out of memory for a batch of %d prompts; going on with half of it", len(rows))
+                self._fits = min(self._fits, size - 1)
         half = (len(rows) + 1) // 2
         return [*self._tried(rows[:half]), *self._tried(rows[half:])]
 
@@ -272,20 +286,19 @@ class HuggingFace(System):
             option = "chat=true" if chat else "system_message"
             raise HarnessError(f"system.{option}: {self.name} has no chat template; expected a model that has one")
         if chat:
-            prompts = [
-                tokenizer.apply_chat_template(
-                    messages(prompt, self.system_message), tokenize=False, add_generation_prompt=True
-                )
-                for prompt in prompts
-            ]
+            prompts = templated(tokenizer, prompts, self.system_message, self.name)
         ids: list[list[int]] = tokenizer(prompts, add_special_tokens=not chat)["input_ids"]
         return ids
 
     def _room(self) -> int:
         """Tokens that a prompt may have."""
-        config = self._model.config
+        config, most = self._model.config, self.decoding.max_new_tokens
         positions = getattr(config, "max_position_embeddings", None) or 10**9
-        return positions if config.is_encoder_decoder else positions - self.decoding.max_new_tokens
+        if config.is_encoder_decoder and most > (written := _positions(self._model.get_decoder())):
+            raise HarnessError(
+                f"system.max_new_tokens={most}; expected at most {written}, the positions of {self.name}"
+            )
+        return positions if config.is_encoder_decoder else positions - most
 
     # ------------------------------------------------------------ loaded when first needed
 
@@ -296,6 +309,12 @@ class HuggingFace(System):
     @cached_property
     def _model(self) -> Any:
         return self.pretrained.loaded("generator", lambda: self.pretrained.load(self.pretrained.generator)[2])
+
+
+def _positions(decoder: Any) -> int:
+    """Tokens that a decoder can write: as many as it has embeddings of positions, where they are a table."""
+    table = getattr(decoder, "embed_positions", None)
+    return getattr(table, "num_embeddings", 10**9) - getattr(table, "offset", 0)
 
 
 def _pad(tokenizer: Any) -> int:

@@ -202,11 +202,14 @@ class OpenAI(System):
                 "input_tokens": usage.get("prompt_tokens"),
                 "output_tokens": usage.get("completion_tokens"),
                 "finish": choice.get("finish_reason"),
+                "refusal": choice["message"].get("refusal") if self.endpoint == "chat" else None,
             }
         except (LookupError, TypeError, AttributeError):
             raise ValueError(f"expected a completion, found {content.decode(errors='replace')}") from None
         if not isinstance(text, str | None):
             raise ValueError(f"expected a text, found {text}")
+        if info["finish"] == "error":  # what a gateway says where the server behind it broke off
+            raise ValueError(f"expected a whole completion, found the finish reason error after {text!r}")
         return text, info
 
     def _output(self, reply: Reply[Completion]) -> Output:
@@ -216,9 +219,11 @@ class OpenAI(System):
         if self.price is not None and read is not None and written is not None:
             info["cost"] = (read * self.price["input"] + written * self.price["output"]) / 1e6
         info |= {"seconds": round(reply.seconds, 4), "tries": reply.tries}
-        if text is not None:
+        withheld = text is None or (not text and info.get("finish") == "content_filter")
+        if not withheld:
             return Output(text, None, info)
-        error = reply.error or f"the answer has no text, its finish reason is {info.get('finish')}"
+        refusal = f", its refusal: {info['refusal']}" if info.get("refusal") else ""
+        error = reply.error or f"the answer has no text, its finish reason is {info.get('finish')}{refusal}"
         return Output(None, error, info)
 
 

@@ -104,7 +104,9 @@ class Python(System):
     def _called(self, example: dict[str, Any]) -> Output:
         try:
             return self._output(self._loaded[0](example, **self.options))
-        except (Exception, SystemExit) as error:
+        except functions.ENDS_THE_RUN:
+            raise
+        except BaseException as error:
             return self._failed(error)
 
     async def _all(self, fields: list[dict[str, Any]], at_once: int) -> list[Output]:
@@ -114,7 +116,11 @@ class Python(System):
             async with free:
                 try:
                     return self._output(await self._loaded[0](example, **self.options))
-                except (Exception, SystemExit) as error:
+                except functions.ENDS_THE_RUN:
+                    raise
+                except BaseException as error:
+                    if (task := asyncio.current_task()) is not None and task.cancelling():
+                        raise  # Ctrl-C cancelled it, not the function itself
                     return self._failed(error)
 
         return await asyncio.gather(*map(call, fields))

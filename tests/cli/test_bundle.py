@@ -142,6 +142,18 @@ def test_a_tampered_p_value_is_named(four: Path, cli: Cli) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("won", 0.99), ("effect_size", 3.5), ("smallest_detectable", 0.5), ("excluded", -1), ("higher_is_better", False)],
+)
+def test_any_tampered_field_of_a_comparison_is_named(field: str, value: Any, four: Path, cli: Cli) -> None:
+    compared = json.loads(zipfile.ZipFile(four).read("comparisons.json"))
+    compared["comparisons"][1][field] = value
+    called = cli("reproduce", str(repacked(four, {"comparisons.json": json.dumps(compared).encode()})))
+    assert called.code == 1
+    assert f", {field} is {value}" in called.out
+
+
 @pytest.mark.parametrize("suffix", ["md", "tex", "csv"])
 def test_a_tampered_table_is_named(suffix: str, four: Path, cli: Cli) -> None:
     table = zipfile.ZipFile(four).read(f"tables/scores.{suffix}").decode()

@@ -85,6 +85,18 @@ def test_data_that_changed_is_read_again(files: Path, cli: Cli) -> None:
     assert "slept" in (harness.load_run("dev-lead").examples["references"].iloc[0][0])
 
 
+def test_data_below_the_home_folder_that_changed_is_read_again(
+    files: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(files))
+    words = ('dataset.path="~/dev.jsonl"' if word == "dataset.path=dev.jsonl" else word for word in RUN)
+    command = (*words, "system=lead")
+    assert cli(*command).code == 0
+    (files / "dev.jsonl").write_text((files / "dev.jsonl").read_text().replace("sat down", "slept"))
+    assert cli(*command).code == 0
+    assert "slept" in (harness.load_run("dev-lead").examples["references"].iloc[0][0])
+
+
 @pytest.mark.slow
 def test_weights_are_loaded_once(files: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")

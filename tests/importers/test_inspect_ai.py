@@ -96,6 +96,19 @@ def test_bad_logs_leave_nothing(damage: Any, message: str, logs: Path, import_lo
     assert not (tmp_path / "runs").exists()
 
 
+def test_what_is_said_of_an_output_is_checked_as_that_of_any_system(
+    logs: Path, import_logs: Import, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = document(logs)
+    for sample, seconds in zip(log["samples"], ("soon", math.nan, "2.5"), strict=True):
+        sample["output"] |= {"time": seconds, "usage": {"input_tokens": -1, "output_tokens": 10**40}}
+    (tmp_path / "odd.json").write_text(json.dumps(log))
+    (run,) = import_logs(tmp_path / "odd.json")
+    generation = run.manifest["generation"]
+    assert (generation["latency_p50"], generation["input_tokens"], generation["output_tokens"]) == (2.5, None, None)
+    assert "'seconds' of an output is str 'soon'; expected a finite number from 0. It is left out" in caplog.text
+
+
 def test_half_an_archive(logs: Path, import_logs: Import, tmp_path: Path) -> None:
     whole = (logs / "inspect" / "good.eval").read_bytes()
     (tmp_path / "half.eval").write_bytes(whole[: len(whole) // 2])

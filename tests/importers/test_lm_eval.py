@@ -134,6 +134,7 @@ def lines(folder: Path) -> tuple[Path, list[dict[str, object]]]:
         (lambda rows: [{**rows[0], "arguments": 3}, *rows[1:]], r"'arguments' is not as lm-eval writes it"),
         (lambda rows: [{**rows[0], "arguments": {"a": "b"}}, *rows[1:]], r"line 1: 'a' is the text 'b'; expected an object"),
         (lambda rows: [{**rows[0], "metrics": "acc"}, *rows[1:]], r"line 1: 'metrics' is the text 'acc'; expected a list"),
+        (lambda rows: [{**rows[0], "metrics": [["acc"], {}], "['acc']": "a"}, *rows[1:]], r"line 1: the score \"\['acc'\]\" is"),
         (lambda rows: [{**rows[0], "acc": math.inf}, *rows[1:]], r"line 1: the score 'acc' is .* 'inf'; expected a finite number"),
         (lambda rows: [{**rows[0], "metrics": ["acc", "acc!"]}, *rows[1:]], r"line 1 has two scores that would be called 'acc'"),
     ],

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,28 @@ def test_hub_names_are_known_by_their_revision() -> None:
     assert pinned[:2] == [None, commit]
     assert len(set(pinned)) == 4
     assert Pretrained("other/name", SYSTEM, revision="v1").identity() != pinned[2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dtype": "bfloat16"}, {"device": "cpu"}, {"device_map": "auto"}, {"device_map": {"": "cpu"}},
+        {"quantization": "8bit"}, {"quantization": {"load_in_4bit": True}}, {"adapter": "some/adapter"},
+        {"own_tokenizer": "some/tokenizer"}, {"any_weights": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_weights_that_are_loaded_in_another_way_are_not_shared(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep over quantization=null,8bit would give both cells the model of the first."""
+    from harness.inputs import shelf
+
+    monkeypatch.setattr(shelf.kept, "most", 2)
+    first, same, other = (Pretrained("some/name", SYSTEM, **more) for more in ({}, {}, options))
+    made = [each.loaded("generator", object) for each in (first, same, other)]
+    assert made[0] is made[1]
+    assert made[2] is not made[0]
 
 
 def test_a_packaged_model_has_the_hash_of_its_folder() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -106,6 +107,20 @@ def test_architectures(folder: Callable[[str], str], kind: str, layer: int) -> N
     metric = BertScore(folder(kind), layer=layer, references="independent", device="cpu")
     expected = theirs(folder(kind), layer, OUTPUTS, REFERENCES)
     assert ours(metric, OUTPUTS, REFERENCES)[:, :3] == pytest.approx(expected[[2, 0, 1]].T, abs=1e-5)
+
+
+def test_weights_that_lack_a_layer_that_is_used_are_refused(folder: Callable[[str], str], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folder("bert"), tmp_path / "half")
+    weights = load_file(tmp_path / "half" / "model.safetensors")
+    kept = {name: tensor for name, tensor in weights.items() if "layer.1." not in name and "pooler" not in name}
+    save_file(kept, tmp_path / "half" / "model.safetensors", {"format": "pt"})
+    half = BertScore(str(tmp_path / "half"), layer=2, device="cpu")
+    with pytest.raises(HarnessError, match=r"half has no weights for 'encoder.layer.1.* expected a whole BertModel"):
+        half.statistics(Batch(OUTPUTS, REFERENCES))
+    below, whole = (BertScore(str(place), layer=1, device="cpu") for place in (tmp_path / "half", folder("bert")))
+    np.testing.assert_array_equal(*(made.statistics(Batch(OUTPUTS, REFERENCES)) for made in (below, whole)))
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5"])

@@ -222,6 +222,35 @@ def test_the_chat_template_and_a_system_message(causal: Path, tmp_path: Path) ->
             system(causal, **wrong).generate(BATCH)
 
 
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (
+            "{{ raise_exception('System role not supported') if messages[0].role == 'system' }}",
+            "the chat template of chat does not take the prompt with system.system_message "
+            "(System role not supported); expected none, or system.chat=false",
+        ),
+        ("{% for m in messages %}", "(Unexpected end of template."),
+    ],
+)
+def test_a_chat_template_that_refuses_is_one_message(
+    template: str, expected: str, causal: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(causal, tmp_path / "chat")
+    (tmp_path / "chat" / "chat_template.jinja").write_text(template)
+    with pytest.raises(HarnessError) as raised:
+        system(tmp_path / "chat", system_message="w5").plan(BATCH)
+    assert expected in str(raised.value)
+
+
+def test_a_chat_template_with_the_date_is_told(causal: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shutil.copytree(causal, tmp_path / "dated")
+    (tmp_path / "dated" / "chat_template.jinja").write_text("{{ strftime_now('%Y') }} {{ messages[0].content }}")
+    for _ in range(2):
+        system(tmp_path / "dated").plan(BATCH)
+    assert caplog.text.count("the chat template of dated puts today's date into each prompt") == 1
+
+
 # ---------------------------------------------------------------- batches
 
 
@@ -284,12 +313,52 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(causal: Path, caplog: p
         f"out of memory for one prompt of {n} tokens" for n in (1, 3)
     ]
 
-    def broken(**options: Any) -> Any:
-        raise RuntimeError("shapes do not match")
 
-    model.generate = broken
-    with pytest.raises(RuntimeError, match="shapes do not match"):
-        small.generate(BATCH)
+def test_what_transformers_cannot_generate_fails_alone(causal: Path) -> None:
+    expected = texts(system(causal).generate(BATCH))
+    one = system(causal)
+    model = one._model
+    real, odd = model.generate, len((BATCH[2].source or "").split())
+
+    def generate(**options: Any) -> Any:
+        if (options["attention_mask"].sum(1) == odd).any():
+            raise RuntimeError("shapes do not match")
+        return real(**options)
+
+    model.generate = generate
+    outputs = one.generate(BATCH)
+    assert texts(outputs[:2]) == expected[:2]
+    assert outputs[2].error == "RuntimeError: shapes do not match"
+
+    def lost(**options: Any) -> Any:
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    model.generate = lost
+    with pytest.raises(HarnessError, match="cannot go on: RuntimeError: CUDA error: .* the same command continues"):
+        one.generate(BATCH)
+
+
+def test_a_token_that_the_model_does_not_know_is_a_failure(causal: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(causal)
+    tokenizer.add_tokens(["<new>"])  # and the model's embeddings were not made larger
+    tokenizer.save_pretrained(tmp_path)
+    known, unknown = system(causal, tokenizer=str(tmp_path)).generate([example("1", "w1"), example("2", "w1 <new>")])
+    assert known.error is None
+    assert unknown.error == "the prompt has the token 64; the model knows 0 to 63"
+
+
+@pytest.mark.parametrize(("kind", "part"), [("causal", "layers.1.mlp"), ("causal", "lm_head"), ("seq2seq", "decoder")])
+def test_weights_that_lack_a_part_are_refused(kind: str, part: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folders[kind], tmp_path / "half")
+    weights = load_file(tmp_path / "half" / "model.safetensors")
+    kept = {name: tensor for name, tensor in weights.items() if part not in name}
+    save_file(kept, tmp_path / "half" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(HarnessError, match=f"half has no weights for '[^;]*{part}.*; expected a whole"):
+        system(tmp_path / "half").generate(BATCH)
 
 
 def test_a_prompt_that_does_not_fit_is_a_failure(folders: dict[str, Path]) -> None:
@@ -301,6 +370,10 @@ def test_a_prompt_that_does_not_fit_is_a_failure(folders: dict[str, Path]) -> No
     empty, word = system(folders["causal"]).generate([example("1", ""), example("2", "w3")])
     assert empty.error == "the prompt has 0 tokens; expected 1 to 122"
     assert word.error is None
+    with pytest.raises(
+        HarnessError, match=r"system.max_new_tokens=17; expected at most 16, the positions of tiny-absolute"
+    ):
+        system(folders["absolute"], max_new_tokens=17).generate([example("1", "w1 w2")])
     (only,) = system(folders["causal"]).generate([example("2", "w3 " * 125)])
     assert only.error == "the prompt has 125 tokens; expected 1 to 122"
 
@@ -467,6 +540,7 @@ def test_what_is_wrong_is_said(causal: Path, tmp_path: Path) -> None:
         (lambda: HuggingFace("m", dtype="fp16"), "system.dtype=fp16; expected one of float32, bfloat16, float16"),
         (lambda: HuggingFace("m", batch_tokens=0), "expected at least 1"),
         (lambda: HuggingFace("m", max_new_tokens=0), "system.max_new_tokens=0; expected at least 1"),
+        (lambda: HuggingFace("m", min_new_tokens=9, max_new_tokens=8), "system.min_new_tokens=9; expected at most max_new_tokens=8"),
         (lambda: HuggingFace("m", top_p=0.5), "system.top_p=0.5 is for sampling; expected it with system.do_sample=true"),
         (lambda: HuggingFace("m", do_sample=True, top_p=1.5), "system.top_p=1.5; expected more than 0 and at most 1"),
         (lambda: HuggingFace("m", do_sample=True, temperature=0.0), "system.temperature=0.0; expected more than 0"),

@@ -215,6 +215,25 @@ def test_an_answer_without_text_is_a_failure_and_an_empty_one_is_not(server: Fau
     assert output.error == "the answer has no text, its finish reason is content_filter"
     assert output.info["output_tokens"] == 3
     assert ask(server, Raw(json.dumps(completion("")).encode())).text == ""
+    withheld = ask(server, Raw(json.dumps(completion("", "content_filter")).encode()))
+    assert withheld.error == "the answer has no text, its finish reason is content_filter"
+    answer = completion(None)
+    answer["choices"][0]["message"]["refusal"] = "I cannot help with that."
+    refused = ask(server, Raw(json.dumps(answer).encode()))
+    assert refused.error == "the answer has no text, its finish reason is stop, its refusal: I cannot help with that."
+
+
+def test_a_completion_that_broke_off_behind_a_gateway_is_asked_for_again(server: Faulty) -> None:
+    half = Raw(json.dumps(completion("The train is", "error")).encode())
+    assert ask(server, half, half).text == "echo p"
+    error = str(ask(server, *[half] * 4, retries=1).error)
+    assert "expected a whole completion, found the finish reason error after 'The train is'" in error
+
+
+@pytest.mark.parametrize("header", ["Mon, 01 Jan 2024 00:00:00 +999999999999999999", "nan", "-5", "soon", ""])
+def test_a_retry_after_that_is_none(server: Faulty, header: str) -> None:
+    output = ask(server, Status(429, retry_after=header))
+    assert (output.text, output.info["tries"]) == ("echo p", 2)
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,32 @@ def test_exit_is_a_failure_and_an_interrupt_is_none(make: Make) -> None:
         make("def f(example): raise KeyboardInterrupt").generate(BATCH)
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("def f(example): return give(example)", {}),
+        ("def f(example): return give(example)", {"concurrency": 2}),
+        ("async def f(example): return give(example)", {}),
+        ("def f(examples): return [give(each) for each in examples]", {"batch": True}),
+        ("async def f(examples): return [give(each) for each in examples]", {"batch": True}),
+    ],
+    ids=["plain", "threads", "async", "batch", "async batch"],
+)
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("from asyncio import CancelledError as Odd", "CancelledError: lost"),  # a library cancelled its own task
+        ("class Odd(BaseException): pass", "Odd: lost"),  # such as the panic of a library in Rust
+    ],
+)
+def test_what_is_no_exception_fails_that_example_only(
+    text: str, options: dict[str, Any], error: str, expected: str, make: Make
+) -> None:
+    give = "def give(example):\n    if example['id'] == '2': raise Odd('lost')\n    return 'fine'"
+    outputs = make(f"{error}\n{give}\n{text}", **options).generate(BATCH)
+    assert outputs == [Output("fine"), Output(None, expected), Output("fine")]
+
+
 def test_what_is_returned(make: Make, tmp_path: Path) -> None:
     own = "from harness.types import Output\ndef f(example): return {'1': 3, '2': None, '3': Output('x', info={'finish': 'length'})}[example['id']]"
     assert make(own).generate(BATCH) == [

@@ -21,17 +21,8 @@ from harness.store import zipped
 from harness.types import HarnessError, Progress, RunResult
 from harness.types.reproductions import Difference
 
-NUMBERS = (
-    "difference",
-    "low",
-    "high",
-    "p_value",
-    "p_adjusted",
-    "baseline_estimate",
-    "system_estimate",
-    "standard_error",
-)
-TEXTS = ("n", "verdict")
+SHOWN = ("digits", "title", "note", "caution", "stage")
+"""Fields that say how a row is written, in words that may be others in another version."""
 
 
 def changed_members(place: Path) -> list[Difference]:
@@ -42,7 +33,7 @@ def changed_members(place: Path) -> list[Difference]:
 
 
 def compare_comparisons(place: Path, runs: Sequence[RunResult], checked: Checked, progress: Progress) -> None:
-    """Every difference, bound and p-value of comparisons.json, tested again."""
+    """Every number and verdict of comparisons.json, tested again."""
     if not (place / COMPARISONS).exists():
         return  # whether it should be there, bundle_facts says
     try:
@@ -70,10 +61,9 @@ def _compare_tests(file: Path, runs: Sequence[RunResult], checked: Checked, prog
             if other is None:
                 checked.value(COMPARISONS, name, row.get("p_value"), None)
                 continue
-            for number in NUMBERS:
-                checked.number(COMPARISONS, f"{name}, {number}", row.get(number), other[number])
-            for text in TEXTS:
-                checked.value(COMPARISONS, f"{name}, {text}", row.get(text), other[text])
+            for field in other:
+                if field not in SHOWN:
+                    _compare_field(f"{name}, {field}", row.get(field), other[field], checked)
         for name in mine:
             checked.value(COMPARISONS, name, None, mine[name]["p_value"])
 
@@ -102,6 +92,23 @@ def compare_tables(
         for finding in verified.findings:
             at = f"{finding.file}:{finding.line}:{finding.column}"
             checked.differences.append(Difference(at, finding.message, None, None))
+
+
+def _compare_field(what: str, stored: Any, here: Any, checked: Checked) -> None:
+    if isinstance(stored, Mapping) and isinstance(here, Mapping):
+        for name in dict.fromkeys((*stored, *here)):
+            _compare_field(f"{what}.{name}", stored.get(name), here.get(name), checked)
+    elif isinstance(stored, list) and isinstance(here, list | tuple) and len(stored) == len(here):
+        for i, (before, after) in enumerate(zip(stored, here, strict=True)):
+            _compare_field(f"{what}[{i}]", before, after, checked)
+    elif _is_number(stored) and _is_number(here):
+        checked.number(COMPARISONS, what, stored, here)
+    else:
+        checked.value(COMPARISONS, what, stored, here)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool)
 
 
 def _name(row: Mapping[str, Any]) -> str:
