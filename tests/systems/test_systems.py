@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harness
@@ -88,6 +89,14 @@ def test_lead_takes_the_first_sentences() -> None:
     assert [o.text for o in Lead(2).generate(batch)] == ["One. Two.", "", None]
     assert Lead(2).generate(batch)[2].error == "the example has no source"
     assert Lead(1).key() != Lead(2).key()
+
+
+def test_lexrank_takes_the_first_of_equal_sentences_on_every_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrix products of other processors differ in their last digits."""
+    source = "Cats saw one red house. Cats saw two blue barns. Cats saw six green trees. Cats saw ten white boats."
+    plain = np.dot
+    monkeypatch.setattr(np, "dot", lambda a, b: plain(a, b) * (1 + 1e-15 * np.arange(len(b))))
+    assert LexRank(sentences=1).generate([example("1", source)])[0].text == "Cats saw one red house."
 
 
 def test_lexrank_takes_a_sentence_and_not_always_the_first() -> None:
