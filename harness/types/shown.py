@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 from harness.types.nouns import Score
 
@@ -57,8 +58,11 @@ class Shape:
     def text(self) -> str:
         """In columns, without control characters: names may come from anyone's folder."""
         cells = [[_printable(cell) for cell in row] for row in (self.head, *self.rows[:MOST])]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
+            for row in cells
+        ]
         return "\n  ".join([_printable(self.title), *(line.rstrip() for line in lines), *self._rest()])
 
     def html(self) -> str:
@@ -216,6 +220,17 @@ def counted(n: int, noun: str) -> str:
 
 def _signed(value: float | None, digits: int) -> str:
     return "n/a" if value is None else f"{value:+,.{digits}f}"
+
+
+def _width(text: str) -> int:
+    """Places of a terminal: letters of Chinese, Japanese and Korean take two, accents that stand on another letter none.
+
+    >>> _width("日本"), _width("e" + chr(0x301))
+    (4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _printable(text: str) -> str:

@@ -37,6 +37,8 @@ def test_wrong_usage_names_what_lacks_and_where_to_look(tmp_path: Path) -> None:
         done = harness(command, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.endswith(f"harness {command}: error: the following arguments are required: {lacking}\n")
+    done = harness("comapre", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.endswith("(did you mean 'compare'?)\n")
     done = harness("compare", "one", "two", "--nope", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith("unrecognized arguments: --nope (harness compare --help shows those it has)\n")
