@@ -59,10 +59,7 @@ class Shape:
         """In columns, without control characters: names may come from anyone's folder."""
         cells = [[_printable(cell) for cell in row] for row in (self.head, *self.rows[:MOST])]
         widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
-            for row in cells
-        ]
+        lines = ["  ".join(map(_padded, row, widths)) for row in cells]
         return "\n  ".join([_printable(self.title), *(line.rstrip() for line in lines), *self._rest()])
 
     def html(self) -> str:
@@ -223,7 +220,7 @@ def _signed(value: float | None, digits: int) -> str:
 
 
 def _width(text: str) -> int:
-    """Places of a terminal: letters of Chinese, Japanese and Korean take two, accents that stand on another letter none.
+    """Places of a terminal: letters of Chinese, Japanese and Korean take two, accents on another letter none.
 
     >>> _width("日本"), _width("e" + chr(0x301))
     (4, 1)
@@ -231,6 +228,10 @@ def _width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
 
 
 def _printable(text: str) -> str:
