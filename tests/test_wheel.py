@@ -52,7 +52,7 @@ def test_the_wheel_holds_configs_and_data(wheel: Path) -> None:
         assert f"harness/conf/{path.relative_to(ROOT / 'conf')}" in names
     assert "hydra_plugins/harness_sweepers.py" in names  # Hydra finds its plug-ins in this namespace
     assert "hydra_plugins/__init__.py" not in names
-    assert {"harness/data/briefs.jsonl", "harness/data/README.md"} <= names
+    assert {"harness/data/briefs.jsonl", "harness/data/README.md", "harness/py.typed"} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     for path in (ROOT / "harness" / "report" / "page").rglob("*.[hcj][ts]*"):  # template, styles and scripts
         assert str(path.relative_to(ROOT)) in names

@@ -26,7 +26,7 @@ from harness.metrics.ter import Ter
 from harness.run import memory
 from harness.run.memory import Columns
 from harness.stats.options import Options
-from harness.types import HarnessError, Metric, RunResult, check_choice, nearest
+from harness.types import HarnessError, Metric, RunResult, nearest
 from harness.types.shown import counted
 
 Answer = dict[str, Any]
@@ -56,7 +56,10 @@ class Loaded:
     """A metric with the methods of `evaluate`'s."""
 
     def __init__(self, name: str) -> None:
-        check_choice("harness.load", name, tuple(SHAPES))
+        if name not in SHAPES:
+            raise HarnessError(
+                f"harness.load({name!r}): no such metric{nearest(name, SHAPES)}; expected one of {', '.join(SHAPES)}"
+            )
         self.name = name
         self._shaped = SHAPES[name]
         self._predictions: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import os
+import re
 import sys
 from contextlib import suppress
 from glob import glob, has_magic
@@ -156,6 +157,10 @@ class _Parser(argparse.ArgumentParser):
     """What was typed may come from a pattern, and so from the names of files."""
 
     def error(self, message: str) -> NoReturn:
+        from harness.types import nearest  # which brings NumPy
+
+        if wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            message += nearest(wrong[1], re.findall("'([^']*)'", wrong[2]))
         super().error(visible(message))
 
 

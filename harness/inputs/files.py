@@ -98,7 +98,8 @@ def existing(path: str | Path, expected: str) -> Path:
     names = sorted(p.name for p in near.iterdir() if not p.name.startswith(".")) if near else []
     nearby = f"{near} has: {_few(names)}" if near else f"there is no folder {file.parent}"
     moved = _moved(file.name)
-    hint = f"; a file of that name is {moved}" if moved else nearest(file.name, names)
+    alike = [name for name in names if nearest(file.stem, [Path(name).stem])]  # .jsonl alone makes no two alike
+    hint = f"; a file of that name is {moved}" if moved else nearest(file.name, alike)
     raise HarnessError(f"{file} does not exist; expected {expected} ({nearby}){hint}")
 
 

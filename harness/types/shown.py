@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 from harness.types.nouns import Score
 
@@ -66,8 +67,8 @@ class Shape:
     def text(self) -> str:
         """In columns, without control characters: names may come from anyone's folder."""
         cells = [[_printable(cell) for cell in row] for row in (self.head, *self.rows[:MOST])]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(_padded, row, widths)) for row in cells]
         return "\n  ".join([_printable(self.title), *(line.rstrip() for line in lines), *self._rest()])
 
     def html(self) -> str:
@@ -221,6 +222,21 @@ def counted(n: int, noun: str) -> str:
     if n == 1:
         return f"1 {noun}"
     return f"{n:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{n:,} {noun}s"
+
+
+def _width(text: str) -> int:
+    """Places of a terminal: letters of Chinese, Japanese and Korean take two, accents on another letter none.
+
+    >>> _width("日本"), _width("e" + chr(0x301))
+    (4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
 
 
 def _printable(text: str) -> str:

@@ -148,7 +148,7 @@ def test_intervals_on_the_same_scale(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("blue", {}, "harness.load=.*bleu"),
+        ("blue", {}, "harness.load.*did you mean .bleu"),
         (
             "bleu",
             {"smoth": True},

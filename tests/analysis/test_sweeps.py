@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from harness.analysis.stored.parameters import labels, parameters
+from harness.analysis.sweeps.sweep_study import expenses_of
 
 
 def runs(*systems: dict[str, Any]) -> list[Any]:
@@ -81,3 +82,17 @@ def test_runs_of_one_system_are_told_apart_by_what_differs_between_them() -> Non
         {"_target_": "C", "name": "copy", "field": "source"},
     )
     assert labels(swept) == ["lead sentences=1", "lead sentences=3", "copy"]
+
+
+def test_nobody_chooses_by_microseconds() -> None:
+    """Unless asked to: what a fast function takes is the machine's noise."""
+
+    def timed(*rates: float) -> list[Any]:
+        return [
+            SimpleNamespace(name=str(rate), manifest={"generation": {"generated": 9, "outputs_per_second": rate}})
+            for rate in rates
+        ]
+
+    assert expenses_of(timed(20_000, 50_000), None) == (None, [None, None])
+    assert expenses_of(timed(20_000, 50_000), "seconds") == ("seconds", [1 / 20_000, 1 / 50_000])
+    assert expenses_of(timed(20_000, 50), None) == ("seconds", [1 / 20_000, 1 / 50])

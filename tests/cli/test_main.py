@@ -38,6 +38,8 @@ def test_wrong_usage_names_what_lacks_and_where_to_look(cli: Cli) -> None:
         done = cli(command)
         assert (done.code, done.out) == (2, "")
         assert done.err.endswith(f"harness {command}: error: the following arguments are required: {lacking}\n")
+    done = cli("comapre")
+    assert done.code == 2 and done.err.endswith("(did you mean 'compare'?)\n")
     done = cli("compare", "one", "two", "--nope")
     assert done.code == 2
     assert done.err.endswith("unrecognized arguments: --nope (harness compare --help shows those it has)\n")

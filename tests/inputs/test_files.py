@@ -71,6 +71,8 @@ def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:
     (tmp_path / "dev.jsonl").write_text("")
     with pytest.raises(HarnessError, match=r"div.jsonl does not exist; expected a data file .* has: dev.jsonl"):
         rows(tmp_path / "div.jsonl")
+    with pytest.raises(HarnessError, match=r"does not exist; expected a data file .* has: dev.jsonl\)$"):
+        rows(tmp_path / "system1.jsonl")  # which .jsonl alone does not make near
     with pytest.raises(HarnessError, match="is a folder; expected a data file"):
         rows(tmp_path)
     with pytest.raises(HarnessError, match="cannot be read \\(File name too long\\)"):

@@ -134,6 +134,10 @@ MISSPELT: list[tuple[list[str], str]] = [
     ),
     (["datset=file"], "datset is not in the config (did you mean 'dataset'?)"),
     (
+        ["system=python", "system.function=a:b", "system.options.beams=4"],
+        "expected +system.options.beams=… for one of your own",
+    ),
+    (
         ["system=huggingface", "system.max_new_token=8", "system.temprature=1"],  # the first of two
         "system.max_new_token is not in the config (did you mean 'system.max_new_tokens'?)",
     ),

@@ -54,6 +54,11 @@ def test_long_tables_are_cut_and_names_cannot_move_the_cursor() -> None:
     assert shape.html().count("<tr>") == MOST + 1 and "… and 7 more" in shape.html()
 
 
+def test_columns_stand_below_each_other_in_any_script() -> None:
+    lines = Shape("t", ("run", "BLEU"), [("日本", "1"), ("e\u0301te\u0301", "2"), ("abcd", "3")]).text().splitlines()
+    assert lines[1:] == ["  run   BLEU", "  日本  1", "  e\u0301te\u0301   2", "  abcd  3"]
+
+
 def test_only_public_names_are_listed() -> None:
     assert dir(harness) == sorted(harness.__all__) and "Any" not in dir(harness)
     assert {"evaluate", "compare", "table", "plot"} <= set(dir(harness))

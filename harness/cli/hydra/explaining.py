@@ -123,6 +123,8 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         listed = f"; {parent or 'the top level'} has: {', '.join(beside)}" if beside else ""
         if having := _elsewhere(name, arguments):
             return f"{name} is not an option of what is chosen; expected with it one of {', '.join(having)}"
+        if parent.endswith(".options") and parent in valid and not beside:  # of the user's own function
+            return f"{name} is not in the config, where {parent} names none; expected +{name}=… for one of your own"
         return f"{name} is not in the config{hint}{listed}"
     choice = re.search(r"(?:Could not find|Could not load) '([^']+)/([^'/]+)'", text)
     if choice:
