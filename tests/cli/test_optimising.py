@@ -114,7 +114,8 @@ def test_failed_trials_are_told_as_failed_and_tried_again(toy: Path, cli: Cli) -
     assert [state for *_, state in tried()] == ["COMPLETE", "FAIL", "COMPLETE"]
     assert "cell 1 (" in called.err and "all 4 examples failed" in called.err
     assert called.err.rstrip().endswith("retry_failed=true")  # the same command takes it for told
-    assert cli(*options).code == 0  # nothing is left to try
+    nothing_left = cli(*options)
+    assert nothing_left.code == 0 and "2 complete, 1 failed (retry_failed=true tries" in nothing_left.out
     (toy / "toy.py").write_text(FUNCTION.replace("x > 2", "x > 5"))
     assert cli(*options, "retry_failed=true").code == 0
     assert [state for *_, state in tried()] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
@@ -128,6 +129,7 @@ def test_several_objectives_and_their_directions(toy: Path, cli: Cli) -> None:
     assert called.code == 0, called.err
     assert [direction.name for direction in study().directions] == ["MAXIMIZE", "MINIMIZE", "MAXIMIZE"]
     assert all(len(trial.values) == 3 and trial.values[2] <= 0 for trial in study().trials)
+    assert "\nnot beaten in all of them at once:\n  -  " in called.out
 
 
 @pytest.mark.parametrize(
@@ -302,3 +304,10 @@ def test_a_study_in_a_database_of_two_processes(toy: Path) -> None:
     both = optuna.load_study(study_name="trial", storage=f"sqlite:///{toy}/study.db")
     states = [trial.state.name for trial in both.trials]
     assert states.count("COMPLETE") == 8
+
+
+@pytest.mark.parametrize("sweeper", ["basic", "race"])
+def test_an_interval_is_nothing_for_a_grid(sweeper: str, cli: Cli) -> None:
+    called = cli("run", "--multirun", f"hydra/sweeper={sweeper}", "system=lexrank", "system.threshold=interval(0,1)")
+    assert called.code == 1
+    assert called.err.startswith("harness: a grid tries every value, and an interval has no end of them; expected")

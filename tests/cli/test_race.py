@@ -185,19 +185,24 @@ def test_what_is_said_counts_the_cells_of_the_grid(grid: Callable[..., Any]) -> 
     counts = [line.split()[0] for line in called.out.splitlines() if "BLEU" in line and "  out/" in line]
     assert counts[:4] == ["1/5", "3/5", "4/5", "5/5"]
     assert counts[-2:] == ["1/2", "2/2"]
-    assert called.out.count("  harness sweep ") == 0  # just shown
-    shown = called.out.partition("\nnext\n")[2].splitlines()
-    assert shown[0].startswith("  harness compare out/dev-good-")
 
 
 def test_what_comes_next_is_short(grid: Callable[..., Any]) -> None:
     for i in (1, 2):
         Path(f"good{i}.jsonl").write_bytes(Path("good.jsonl").read_bytes())
-    called = grid(*RACE, "system.path=worst.jsonl,good.jsonl,good1.jsonl,good2.jsonl", "metrics=[bleu]")
+    called = grid(*RACE, "system.path=worst.jsonl,good.jsonl,good1.jsonl,good2.jsonl", "metrics=[bleu]", "name=same")
     assert called.code == 0 and "dropped path=worst.jsonl" in called.out
-    assert called.out.partition("\nnext\n")[2].splitlines() == [
+    assert called.out.partition("\nnext\n")[2].splitlines()[1:] == [
         "  harness compare runs/harness/*", "  harness best runs/harness/*",
         "  harness report runs/harness/* -o report.html",
     ]  # fmt: skip
     compared = grid("compare", *map(str, Path("runs/harness").iterdir()))
     assert compared.code == 0 and "a race dropped them" in compared.err
+    (Path("runs/harness/same-another")).mkdir()
+    again = grid(*RACE, "system.path=worst.jsonl,good.jsonl,good1.jsonl,good2.jsonl", "metrics=[bleu]", "name=same")
+    group, *commands = again.out.partition("\nnext\n  harness sweep ")[2].splitlines()
+    assert commands == [
+        f"  harness compare {group}", f"  harness best {group}", f"  harness report {group} -o report.html",
+    ]  # fmt: skip
+    by_group, by_folder = grid("compare", group, "--json"), grid("compare", "runs/harness", "--json")
+    assert by_group.code == 0 and json.loads(by_group.out) == json.loads(by_folder.out)

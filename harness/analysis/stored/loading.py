@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.comparing import groups
-from harness.analysis.stored.cell_names import cell_of, dropped, listed
+from harness.analysis.stored.cell_names import cell_of, dropped, in_order, listed, memberships
 from harness.analysis.stored.many import Many
 from harness.analysis.stored.trust import Trust, Trusted, described
 from harness.inputs import files
@@ -73,9 +73,12 @@ def find_run(name: str | Path) -> Path:
 
 
 def runs_in(run: Run) -> list[Run]:
-    """What a name stands for: a folder that holds runs, for those in it that have ended."""
+    """What a name stands for: a folder that holds runs, for those in it that have ended; the group of a sweep, where no
+    run is called so, for its cells."""
     folder = None if isinstance(run, RunResult | RunRecord) else Path(run)
-    if folder is None or not _exists(folder) or not folder.is_dir() or _exists(folder / MANIFEST):
+    if folder is not None and not _exists(folder):
+        return _cells(str(run)) or [run]
+    if folder is None or not folder.is_dir() or _exists(folder / MANIFEST):
         return [run]
     inside = sorted(records.run_folders(str(folder), 1))
     ended = [Path(path) for path, names in inside if MANIFEST in names]
@@ -83,6 +86,15 @@ def runs_in(run: Run) -> list[Run]:
         others = [path for path, names in inside if MANIFEST not in names]
         log.warning("%s: %s left out, not finished", run, files.some(others))
     return list(ended) or [run]
+
+
+def _cells(group: str) -> list[Run]:
+    """The finished cells of the sweep that is called so, in its order."""
+    if not runs_folder().is_dir() or find(runs_folder(), group) is not None:
+        return []
+    stored = [own for run in records.records(runs_folder()) for own in memberships(run)]
+    cells = in_order([run for run in stored if run.manifest["group"] == group])
+    return list({run.path: run for run in cells}.values())
 
 
 def _exists(path: Path) -> bool:

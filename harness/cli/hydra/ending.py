@@ -44,8 +44,7 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
     from harness.inputs.project import runs_folder
     from harness.report.terminal.hints import print_next
 
-    raced = any(run.manifest.get("raced") for run in runs)
-    if raced:
+    if any(run.manifest.get("raced") for run in runs):
         _print_race(runs)
     left_out = [run.path for run in runs if dropped(run)]
     runs = [run for run in runs if not dropped(run)]
@@ -56,8 +55,7 @@ def print_what_is_next(runs: Sequence[RunRecord]) -> None:
         other = newest_comparable(runs[0].path)
         comparable = [other, runs[0].path] if other else []
     pages = any(run.mlflow and not run.mlflow.get("uri", "").startswith("http") for run in runs)
-    whole = len(together) == len(runs)  # cells of different metrics are no sweep of one score
-    sweep = _sweep(runs) if whole and not raced else None  # a race's was just shown
+    sweep = _sweep(runs) if len(together) == len(runs) else None  # cells of different metrics are no sweep of one score
     print_next([run.path for run in together], comparable, pages, sweep, left_out)
 
 

@@ -132,6 +132,11 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         options = _choices(group)
         if options:
             return f"{group}={name} is not a choice{nearest(name, options)}; {group} has: {', '.join(options)}"
+    if "INTERVAL_SWEEP" in text:
+        return (
+            "a grid tries every value, and an interval has no end of them; expected values (0.1,0.5) or range(…), or a "
+            "sweeper that searches (hydra/sweeper=harness objective=…)"
+        )
     cause = f"\n{error.__cause__}" if error.__cause__ is not None else ""
     noise = ("full_key", "object_type", "reference_type", "See https")
     lines = [line for line in (text + cause).splitlines() if line.strip() and not line.strip().startswith(noise)]

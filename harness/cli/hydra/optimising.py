@@ -18,6 +18,10 @@ from harness.run.objective import objectives
 from harness.types import HarnessError
 
 
+STATES = {"FAIL": "failed"}
+"""Of trials, where Optuna's words are not ours."""
+
+
 def optimise(sweeper: Any, arguments: Sequence[str]) -> float | list[float] | None:
     """Runs the trials; the best value, or None where none was finished or there are several objectives."""
     for package in ("optuna", "cmaes"):
@@ -87,13 +91,12 @@ def _print_best(trials: Trials, names: Sequence[str], as_json: bool) -> None:
     """What the study came to; `harness sweep` tells more."""
     if as_json:
         return
-    counts = ", ".join(f"{count} {state.lower()}" for state, count in trials.counts.items())
-    tell(f"\nstudy {trials.name}: {counts}; {trials.place}")
+    counts = ", ".join(f"{count} {STATES.get(state, state.lower())}" for state, count in trials.counts.items())
+    again = " (retry_failed=true tries what failed once more)" if "FAIL" in trials.counts else ""
+    tell(f"\nstudy {trials.name}: {counts}{again}; {trials.place}")
     best = trials.best
     if len(names) > 1 and best:
-        tell(
-            f"{len(best)} of them are not beaten in both at once:" if len(names) == 2 else f"{len(best)} on the front:"
-        )
+        tell(f"not beaten in {'both' if len(names) == 2 else 'all of them'} at once:")
     for trial in sorted(best, key=lambda trial: trial.number)[: 1 if len(names) == 1 else None]:
         values = " ".join(f"{name} {shown(value, 4)}" for name, value in zip(names, trial.values, strict=True))
         chosen = " ".join(f"{name}={value}" for name, value in trial.params.items())

@@ -27,7 +27,14 @@ def print_next(
     """`comparable`: those of the folders (and maybe an earlier run's) that are on the same data as another one.
     `pages`: the runs are in a store that `harness ui` shows. `sweep`: the sweep whose cells they are. `passed_over`:
     folders beside them that every command leaves out by itself."""
-    others, named = _named(comparable, passed_over), _named(folders, passed_over)
+    group = sweep if sweep is not None and not Path(sweep).exists() and len(folders) > FEW else None
+
+    def words_for(paths: Sequence[Path]) -> list[str]:
+        if short := _short(paths, passed_over):
+            return short
+        return [shlex.quote(group)] if group is not None and {*paths} == {*folders} else _spelt(paths)
+
+    others, named = words_for(comparable), words_for(folders)
     words = [] if sweep is None else [["sweep", shlex.quote(sweep)]]
     words += [["compare", *others]] if others and len(comparable) > 1 else []
     words += [["best", *others]] if others and len(comparable) > 2 else []
@@ -39,16 +46,22 @@ def print_next(
         out.print(f"  harness {in_line(' '.join(command))}", soft_wrap=True)
 
 
-def _named(folders: Sequence[Path], passed_over: Collection[Path]) -> list[str]:
-    """The folders as one types them, quoted for a shell; nothing where that would be too long to read."""
+def _short(folders: Sequence[Path], passed_over: Collection[Path]) -> list[str]:
+    """Few words for many folders, quoted for a shell: a pattern, or the names of their runs; nothing where there are
+    none, or few folders."""
     parents = {folder.parent for folder in folders}
-    if len(folders) > FEW and len(parents) == 1:
-        parent = next(iter(parents))
-        if (pattern := _pattern(parent, set(folders), {*folders, *passed_over})) is not None:
-            return [pattern]
-        names = [match[1] for folder in folders if (match := KEYED.fullmatch(folder.name))]
-        if len(set(names)) == len(folders) <= MANY and parent.parts[:1] == ("runs",):
-            return [shlex.quote(name) for name in names]  # just made, so the newest of their names
+    if len(folders) <= FEW or len(parents) > 1:
+        return []
+    parent = next(iter(parents))
+    if (pattern := _pattern(parent, set(folders), {*folders, *passed_over})) is not None:
+        return [pattern]
+    names = [match[1] for folder in folders if (match := KEYED.fullmatch(folder.name))]
+    just_made = parent.parts[:1] == ("runs",)  # so that they are the newest of their names
+    return [shlex.quote(name) for name in names] if len(set(names)) == len(folders) <= MANY and just_made else []
+
+
+def _spelt(folders: Sequence[Path]) -> list[str]:
+    """All of them; nothing where that would be too long to read."""
     return [shlex.quote(str(folder)) for folder in folders] if len(folders) <= MANY else []
 
 
