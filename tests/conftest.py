@@ -94,6 +94,22 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return call
 
 
+def called_in(folder: Path, *arguments: str) -> None:
+    """`harness ARGUMENTS…` in a folder, in this process: for runs that the tests of a module share."""
+    from harness.cli.main import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("sys.argv", ["harness"])
+        patch.setattr("sys.path", list(sys.path))
+        code: object = 0
+        try:
+            main(list(arguments))
+        except SystemExit as ended:
+            code = ended.code
+    assert not code, f"harness {' '.join(arguments)} ends with {code}"
+
+
 def gone(processes: list[int], patience: float = 60) -> bool:
     """Whether these have ended, or do so soon: a signal takes its time. A zombie, whose exit code nobody has asked for,
     has ended."""
@@ -144,14 +160,18 @@ GOOD = ["the cat sat down", "it is raining", "dogs bark", "snow fell all night"]
 BAD = ["a dog stood up", "it is raining", "cats meow loudly", "sun shone at noon"]
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
+def write_files(folder: Path) -> Path:
     """dev.jsonl with four examples, good.jsonl and bad.jsonl with outputs for them."""
-    write_jsonl(tmp_path / "dev.jsonl", ROWS)
+    write_jsonl(folder / "dev.jsonl", ROWS)
     for name, outputs in (("good", GOOD), ("bad", BAD)):
         rows = [{"id": row["id"], "output": output} for row, output in zip(ROWS, outputs, strict=True)]
-        write_jsonl(tmp_path / f"{name}.jsonl", rows)
-    return tmp_path
+        write_jsonl(folder / f"{name}.jsonl", rows)
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return write_files(tmp_path)
 
 
 def example(id_: str = "1", source: str | None = "s", *references: str, **metadata: Any) -> Example:

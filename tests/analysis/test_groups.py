@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from harness.analysis.comparing.study import study
 from harness.analysis.stored.loading import loaded_runs
 from harness.stats.options import ComparisonOptions
 from harness.types import HarnessError
-from tests.conftest import Called, write_jsonl
+from tests.conftest import Called, called_in, write_jsonl
 
 N = 60
 QUICK = ("metrics=[exact_match,token_f1]", "tracking=none", "stats.resamples=200", "progress=false")
@@ -28,29 +29,42 @@ def values() -> dict[str, np.ndarray]:
     return {name: rng.random((N, len(shares))) < shares for name, shares in rates.items()}
 
 
-@pytest.fixture
-def seeds(cli: Any, values: dict[str, np.ndarray]) -> Any:
-    """Three runs of ours and four of base below runs/, and a run of base that has them all as repeats."""
-    write_jsonl(Path("dev.jsonl"), [{"id": str(i), "source": "q", "references": ["yes"]} for i in range(N)])
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, values: dict[str, np.ndarray]) -> Path:
+    """Three runs of ours and four of base below runs/, and files that have the outputs of all as repeats."""
+    place = tmp_path_factory.mktemp("seeds")
+    write_jsonl(place / "dev.jsonl", [{"id": str(i), "source": "q", "references": ["yes"]} for i in range(N)])
     for name, right in values.items():
         for seed in range(right.shape[1]):
             outputs = [{"id": str(i), "output": "yes" if right[i, seed] else "no"} for i in range(N)]
-            write_jsonl(Path(f"{name}{seed}.jsonl"), outputs)
-            evaluated(cli, f"{name}{seed}.jsonl", f"{name}-seed{seed}")
+            write_jsonl(place / f"{name}{seed}.jsonl", outputs)
+            called_in(place, *words(f"{name}{seed}.jsonl", f"{name}-seed{seed}"))
         repeats = [
             {"id": str(i), "repeat": seed, "output": "yes" if right[i, seed] else "no"}
             for i in range(N)
             for seed in range(right.shape[1])
         ]
-        write_jsonl(Path(f"{name}.jsonl"), repeats)
+        write_jsonl(place / f"{name}.jsonl", repeats)
+    return place
+
+
+@pytest.fixture
+def seeds(made: Path, tmp_path: Path, cli: Any) -> Any:
+    """Commands in a folder that has them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return cli
 
 
-def evaluated(cli: Any, file: str, name: str, *more: str) -> Called:
-    return cli(
+def words(file: str, name: str) -> tuple[str, ...]:
+    return (
         "run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", f"system.path={file}", *QUICK,
-        f"name={name}", f"output_dir=runs/made/{name}", *more,
+        f"name={name}", f"output_dir=runs/made/{name}",
     )  # fmt: skip
+
+
+def evaluated(cli: Any, file: str, name: str, *more: str) -> Called:
+    called: Called = cli(*words(file, name), *more)
+    return called
 
 
 def test_runs_as_seeds_of_one_system(seeds: Any, values: dict[str, np.ndarray]) -> None:

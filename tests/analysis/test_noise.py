@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +15,32 @@ import harness
 from benchmarks.coverage.repeats import made
 from harness.analysis.comparing.batch_order import is_greedy
 from harness.types import HarnessError, RunResult
-from tests.conftest import write_jsonl
+from tests.conftest import called_in, write_jsonl
 
 N = 40
 
 
-@pytest.fixture
-def seeds(cli: Any) -> Any:
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs, seeds of one system."""
+    place = tmp_path_factory.mktemp("seeds")
     rng = np.random.default_rng(4)
-    write_jsonl(Path("dev.jsonl"), [{"id": str(i), "source": "q", "references": ["yes"]} for i in range(N)])
+    write_jsonl(place / "dev.jsonl", [{"id": str(i), "source": "q", "references": ["yes"]} for i in range(N)])
     for seed, rate in enumerate((0.9, 0.5, 0.7)):
         outputs = [{"id": str(i), "output": "yes" if rng.random() < rate else "no"} for i in range(N)]
-        write_jsonl(Path(f"{seed}.jsonl"), outputs)
-        called = cli(
-            "run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", f"system.path={seed}.jsonl",
+        write_jsonl(place / f"{seed}.jsonl", outputs)
+        called_in(
+            place, "run", "dataset=file", "dataset.path=dev.jsonl", "system=predictions", f"system.path={seed}.jsonl",
             "metrics=[exact_match]", "tracking=none", "stats.resamples=50", f"output_dir=runs/made/s{seed}",
             f"name=s{seed}",
         )  # fmt: skip
-        assert called.code == 0
+    return place
+
+
+@pytest.fixture
+def seeds(stored: Path, tmp_path: Path, cli: Any) -> Any:
+    """Commands in a folder that has them."""
+    shutil.copytree(stored, tmp_path, dirs_exist_ok=True)
     return cli
 
 

@@ -6,11 +6,13 @@ import base64
 import json
 import re
 import shlex
+import shutil
 import zlib
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import called_in, write_files
 from tests.report.page.conftest import again
 from tests.run.test_runner import PREDICT, Cli
 
@@ -22,10 +24,19 @@ def blocks(page: str) -> dict[str, bytes]:
     }
 
 
-@pytest.fixture
-def runs(files: Path, cli: Cli) -> Cli:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs."""
+    place = write_files(tmp_path_factory.mktemp("runs"))
     for name in ("good", "bad"):
-        assert cli("run", *PREDICT, f"system.path={name}.jsonl").code == 0
+        called_in(place, "run", *PREDICT, f"system.path={name}.jsonl")
+    return place
+
+
+@pytest.fixture
+def runs(made: Path, tmp_path: Path, cli: Cli) -> Cli:
+    """Commands in a folder that has them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return cli
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -16,10 +15,9 @@ import pytest
 import harness
 from harness.analysis.gate import policies
 from harness.analysis.gate.gating import gate
-from harness.cli.main import main
 from harness.stats.options import ComparisonOptions
 from harness.types import HarnessError
-from tests.conftest import Called, write_jsonl
+from tests.conftest import Called, called_in, write_jsonl
 
 N = 60
 RIGHT = {"old": 6, "same": 6, "bad": 3, "good": 9}
@@ -50,8 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "metrics=[token_f1,bleu]", "tracking=none", "progress=false", "stats.resamples=200",
             f"output_dir={place}/{name}",
         ]  # fmt: skip
-        with suppress(SystemExit):
-            main(["run", *overrides])
+        called_in(place, "run", *overrides)
     return place
 
 

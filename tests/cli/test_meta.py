@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ import scipy.stats
 
 import harness
 from harness.analysis.figures.by_people import _lines, _sums
-from harness.cli.main import main
-from tests.conftest import Called, write_jsonl
+from tests.conftest import Called, called_in, write_jsonl
 
 WORDS = [f"word{i}" for i in range(18)]
 SYSTEMS = {"poor": 2, "fair": 5, "good": 9, "best": 12}
@@ -49,15 +47,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_jsonl(place / "human.jsonl", human_rows())
     write_jsonl(place / "small.jsonl", rows[:5])
     write_jsonl(place / "part.jsonl", [{"id": f"{i}", "output": "x"} for i in range(5)])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
-        patch.setattr("sys.argv", ["harness"])
-        for data, path in (("dev", ",".join(f"{name}.jsonl" for name in SYSTEMS)), ("small", "part.jsonl")):
-            with suppress(SystemExit):  # a multirun ends so
-                main([
-                    "run", "--multirun", "dataset=file", f"dataset.path={data}.jsonl", "system=predictions",
-                    f"system.path={path}", "metrics=[bleu,ter]", "tracking=none", "stats.resamples=0", "progress=false",
-                ])  # fmt: skip
+    for data, path in (("dev", ",".join(f"{name}.jsonl" for name in SYSTEMS)), ("small", "part.jsonl")):
+        called_in(
+            place, "run", "--multirun", "dataset=file", f"dataset.path={data}.jsonl", "system=predictions",
+            f"system.path={path}", "metrics=[bleu,ter]", "tracking=none", "stats.resamples=0", "progress=false",
+        )  # fmt: skip
     return place
 
 

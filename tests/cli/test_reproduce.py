@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.cli.hydra import recreating
-from tests.conftest import ROWS, Called, write_jsonl
+from tests.conftest import ROWS, Called, called_in, write_files, write_jsonl
 from tests.made_up import ARGUMENTS, calls, install
 
 Cli = Callable[..., Called]
@@ -24,11 +24,19 @@ RUN = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, in the folder that it was made in."""
+    place = write_files(tmp_path_factory.mktemp("made"))
+    called_in(place, *RUN)
+    return place
+
+
 @pytest.fixture
-def stored(files: Path, cli: Cli) -> Path:
-    called = cli(*RUN)
-    assert called.code == 0, called.err
-    return files / "first"
+def stored(made: Path, tmp_path: Path, cli: Cli) -> Path:
+    """The folder of that run, for one test."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "first"
 
 
 @pytest.fixture

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 import harness
-from tests.conftest import ROWS, Called, write_jsonl
+from tests.conftest import ROWS, Called, called_in, write_files, write_jsonl
 from tests.made_up import ARGUMENTS, calls, install
 
 Cli = Callable[..., Called]
 RESULT = ("scores.json", "examples.parquet", "statistics.parquet")
 
 
-@pytest.fixture
-def stored(files: Path, cli: Cli) -> Path:
-    """A run with repeats, a failure and metadata of every kind, and the folder that holds nothing but a copy of it."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with repeats, a failure and metadata of every kind, in the folder that it was made in."""
+    files = write_files(tmp_path_factory.mktemp("made"))
     install(files)
     rows = [
         {
@@ -35,9 +36,16 @@ def stored(files: Path, cli: Cli) -> Path:
     ]
     write_jsonl(files / "dev.jsonl", rows)
     (files / "broken.txt").write_text("b")
-    called = cli(*ARGUMENTS, "system.repeats=2", "output_dir=first", "dataset.cluster=output", "metrics=[bleu,rouge]")
-    assert called.code == 0, called.err
-    return files / "first"
+    how = ("system.repeats=2", "dataset.cluster=output", "metrics=[bleu,rouge]")
+    called_in(files, *ARGUMENTS, *how, "output_dir=first")
+    return files
+
+
+@pytest.fixture
+def stored(made: Path, tmp_path: Path, cli: Cli) -> Path:
+    """The folder of that run, for one test."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "first"
 
 
 def elsewhere(stored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

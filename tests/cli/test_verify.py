@@ -8,13 +8,11 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from harness.cli.main import main
-from tests.conftest import Called, write_jsonl
+from tests.conftest import Called, called_in, write_jsonl
 
 N = 40
 SYSTEMS = {"base": 5, "ours": 8, "rival": 7}
@@ -34,8 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "metrics=[bleu,token_f1]", "tracking=none", "progress=false", "stats.resamples=200",
             f"output_dir={place}/runs/paper/dev-{name}",
         ]  # fmt: skip
-        with suppress(SystemExit):
-            main(["run", *overrides])
+        called_in(place, "run", *overrides)
     return place
 
 
