@@ -360,7 +360,9 @@ class Pretrained:
             raise
         except Exception as error:  # whatever a damaged file makes the libraries below do
             reason = " ".join(str(error).split())[:500]
-            reason = reason if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}: {reason}"
+            reason = (
+                reason if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}: {reason}"
+            )
             online = "" if self._expected.endswith("online") else " while online"
             raise HarnessError(
                 f"{self.option}={self.model} cannot be loaded: {reason}; {self._expected}{online}"

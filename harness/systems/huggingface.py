@@ -293,7 +293,9 @@ class HuggingFace(System):
         config, most = self._model.config, self.decoding.max_new_tokens
         positions = getattr(config, "max_position_embeddings", None) or 10**9
         if config.is_encoder_decoder and most > (written := _positions(self._model.get_decoder())):
-            raise HarnessError(f"system.max_new_tokens={most}; expected at most {written}, the positions of {self.name}")
+            raise HarnessError(
+                f"system.max_new_tokens={most}; expected at most {written}, the positions of {self.name}"
+            )
         return positions if config.is_encoder_decoder else positions - most
 
     # ------------------------------------------------------------ loaded when first needed

@@ -109,9 +109,7 @@ def test_architectures(folder: Callable[[str], str], kind: str, layer: int) -> N
     assert ours(metric, OUTPUTS, REFERENCES)[:, :3] == pytest.approx(expected[[2, 0, 1]].T, abs=1e-5)
 
 
-def test_weights_that_lack_a_layer_that_is_used_are_refused(
-    folder: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_weights_that_lack_a_layer_that_is_used_are_refused(folder: Callable[[str], str], tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     shutil.copytree(folder("bert"), tmp_path / "half")

@@ -244,9 +244,7 @@ def test_a_chat_template_that_refuses_is_one_message(
     assert expected in str(raised.value)
 
 
-def test_a_chat_template_with_the_date_is_told(
-    causal: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_chat_template_with_the_date_is_told(causal: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shutil.copytree(causal, tmp_path / "dated")
     (tmp_path / "dated" / "chat_template.jinja").write_text("{{ strftime_now('%Y') }} {{ messages[0].content }}")
     for _ in range(2):
@@ -373,7 +371,9 @@ def test_a_prompt_that_does_not_fit_is_a_failure(folders: dict[str, Path]) -> No
     empty, word = system(folders["causal"]).generate([example("1", ""), example("2", "w3")])
     assert empty.error == "the prompt has 0 tokens; expected 1 to 122"
     assert word.error is None
-    with pytest.raises(HarnessError, match=r"system.max_new_tokens=17; expected at most 16, the positions of tiny-absolute"):
+    with pytest.raises(
+        HarnessError, match=r"system.max_new_tokens=17; expected at most 16, the positions of tiny-absolute"
+    ):
         system(folders["absolute"], max_new_tokens=17).generate([example("1", "w1 w2")])
     (only,) = system(folders["causal"]).generate([example("2", "w3 " * 125)])
     assert only.error == "the prompt has 125 tokens; expected 1 to 122"
