@@ -32,15 +32,13 @@ def templated(tokenizer: Any, prompts: Sequence[str], system_message: str | None
             for prompt in prompts
         ]
     except Exception as error:  # a template raises what its author wrote, such as that it knows no system message
-        instead = "expected none" if system_message is not None else "expected a template for one user's message"
+        asked, expected = "the prompt", "a template for one user's message"
+        if system_message is not None:
+            asked, expected = "the prompt with system.system_message", "none"
+        reason = " ".join(str(error).split())[:300]
         raise HarnessError(
-            f"the chat template of {name} does not take {_asked(system_message)} ({' '.join(str(error).split())[:300]}); "
-            f"{instead}, or system.chat=false"
+            f"the chat template of {name} does not take {asked} ({reason}); expected {expected}, or system.chat=false"
         ) from error
-
-
-def _asked(system_message: str | None) -> str:
-    return "the prompt" if system_message is None else "the prompt with system.system_message"
 
 
 @cache

@@ -26,6 +26,8 @@ OWN = {"num_return_sequences": "repeats", "stop_strings": "stop", "max_length": 
 """What `generation` may not set, because an option of the system does."""
 INTERNAL = ("return_dict_in_generate", "output_scores", "output_logits", "pad_token_id", "max_time")
 """Nor these: they change what `generate` returns, or make the output depend on the machine."""
+WHOLE: Mapping[str, Any] = {"return_dict_in_generate": False, "num_return_sequences": 1, "max_time": None}
+"""What of them a model's own generation config may set, which would be followed."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Decoding:
         always = ("max_new_tokens", "num_beams", "do_sample", *(UNSAMPLED if self.do_sample else ()))
         chosen = {name: getattr(self, name) for name in optional if getattr(self, name) is not None}
         fixed = {name: getattr(self, name) for name in always}
-        return {**chosen, **fixed, "pad_token_id": pad, **self.generation}
+        return {**chosen, **fixed, **WHOLE, "pad_token_id": pad, **self.generation}
 
     def randomness(self, prompts: Sequence[Any], repeats: Sequence[int], seed: int) -> dict[str, Any]:
         """What makes `model.generate` sample each row from its own numbers."""

@@ -7,7 +7,7 @@ this request only is a failed example. What would fail for every request, such a
 
 | answer | what follows |
 | --- | --- |
-| 408, 409, 425, 429, 5xx, a reset, no answer in time, an answer that is cut off or no JSON | tried again |
+| 408, 409, 425, 429, 5xx, a reset, no answer in time, one that is cut off, no JSON or ended by an error | tried again |
 | 400, 413, 422 and the like | a failed example with the server's message |
 | an answer without end | a failed example, once it is longer than `answer_bytes` |
 | 401, 402, 403, 404, 405, a redirect, an unknown model, a spent quota, a bad certificate, no server | `HarnessError` |

@@ -103,6 +103,23 @@ def test_a_models_own_sampling_does_not_make_greedy_decoding_sampled(causal: Pat
     assert texts(system(tmp_path / "copy").generate(BATCH)) == texts(system(causal).generate(BATCH))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("return_dict_in_generate", True), ("num_return_sequences", 2), ("max_time", 1e-6)],
+)
+def test_what_a_model_says_of_what_is_returned_is_not_followed(
+    field: str, value: Any, causal: Path, tmp_path: Path
+) -> None:
+    """A time limit would make an output depend on the machine."""
+    shutil.copytree(causal, tmp_path / "own")
+    config = json.loads((causal / "generation_config.json").read_text())
+    own = {**config, field: value, "num_beams": 4}
+    (tmp_path / "own" / "generation_config.json").write_text(json.dumps(own))
+    assert texts(system(tmp_path / "own", num_beams=4).generate(BATCH)) == texts(
+        system(causal, num_beams=4).generate(BATCH)
+    )
+
+
 def test_what_is_known_of_an_output(causal: Path, folders: dict[str, Path]) -> None:
     words_only = {"bad_words_ids": [[0], [1], [3]]}  # not padding and the like, which is no word
     made = system(causal, max_new_tokens=40, generation=words_only).generate(BATCH)
