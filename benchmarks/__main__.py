@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import (
+    analysing,
     engines,
     generation,
     importing,
@@ -63,6 +64,7 @@ Machines are noisy: read ratios, not seconds.
         "retrieval": ("Retrieval", retrieval.tables),
         "views": ("Views", views.tables),
         "statistics": ("Intervals and comparisons", resampling.tables),
+        "analysing": ("Commands on stored runs", analysing.tables),
         "reading": ("Reading data", reading.tables),
         "generation": ("Generation", generation.tables),
         "engines": ("Engines", engines.tables),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,8 @@ class EvaluateBleu(Bleu):
 class EvaluateExactMatch(ExactMatch):
     """Equal texts, letter for letter but for what is asked to be ignored."""
 
+    threads = False
+
     def __init__(
         self,
         regexes_to_ignore: Sequence[str] | None = None,
@@ -96,6 +99,14 @@ class EvaluateExactMatch(ExactMatch):
             **({"case": "lc"} if ignore_case else {}),
             **({"dropped": dropped} if dropped else {}),
         }
+
+    def statistics(self, batch: Batch) -> Array:
+        prepare = cache(self._prepare)  # references repeat, and so do short answers
+        rows = np.ones((len(batch), 2))
+        for row, output, references in zip(rows, batch.outputs, batch.references, strict=True):
+            row[0] = prepare(output) in map(prepare, references)
+        self.advance(len(batch))
+        return rows
 
     def _prepare(self, text: str) -> str:
         for pattern in self.patterns:

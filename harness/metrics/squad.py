@@ -14,28 +14,16 @@ script of SQuAD 2.0 differs there: its F1 is 100.
 
 from __future__ import annotations
 
-import re
-import string
 from abc import abstractmethod
-from collections import Counter
-from functools import cache
-from typing import Any
 
 import numpy as np
 
+from harness.metrics import columns
+from harness.metrics.columns import Chunk, Integers, Tokens
 from harness.metrics.means import means
+from harness.metrics.tokenizers import squad_words
 from harness.types import Array, Batch, Metric
-
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-
-
-def normalise(text: str) -> str:
-    """
-    >>> normalise("An apple, THE_end (a.k.a. 'the' end)")
-    'apple theend aka end'
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+from harness.types.texts import places_of
 
 
 class _Squad(Metric):
@@ -43,23 +31,19 @@ class _Squad(Metric):
 
     reads = ("outputs", "references")
     averaged = True
+    threads = True
     bounds = (0.0, 100.0)
 
     def statistics(self, batch: Batch) -> Array:
-        prepare = cache(self._prepare)  # references repeat, and so do short answers
-        rows = np.ones((len(batch), len(self.columns)))
-        for row, output, refs in zip(rows, batch.outputs, batch.references, strict=True):
-            row[0] = max(self._match(prepare(output), prepare(reference)) for reference in refs)
-            self.advance(1)
-        return rows
+        return columns.rows(batch, len(self.columns), self._rows, self.advance)
+
+    def _rows(self, chunk: Chunk) -> Array:
+        values = self._matched(squad_words(chunk.all), *chunk.pairs)
+        return np.column_stack([np.maximum.reduceat(values, chunk.each[:-1]), np.ones(len(chunk))])
 
     @abstractmethod
-    def _prepare(self, text: str) -> Any:
-        """A text in the form that is compared."""
-
-    @abstractmethod
-    def _match(self, output: Any, reference: Any) -> float:
-        """0 to 1."""
+    def _matched(self, tokens: Tokens, outputs: Integers, references: Integers) -> Array:
+        """(pairs,) 0 to 1 of each pair of texts; the references follow one another and are the last texts."""
 
     def score(self, sums: Array) -> Array:
         return means(np.multiply(sums, (100.0, 1.0)))
@@ -74,11 +58,16 @@ class ExactMatch(_Squad):
     columns, counted = ("exact_match", "count"), ("count",)
     score_names = ("exact_match",)
 
-    def _prepare(self, text: str) -> str:
-        return normalise(text)
-
-    def _match(self, output: str, reference: str) -> float:
-        return float(output == reference)
+    def _matched(self, tokens: Tokens, outputs: Integers, references: Integers) -> Array:
+        equal = tokens.lengths[outputs] == tokens.lengths[references]
+        alike = np.flatnonzero(equal)
+        words = tokens.starts.astype(np.int64)
+        ours, starts = places_of(words, outputs[alike].astype(np.int64))
+        theirs, _ = places_of(words, references[alike].astype(np.int64))
+        pairs = np.repeat(alike, np.diff(starts))
+        equal[pairs[tokens.ids[ours] != tokens.ids[theirs]]] = False
+        matched: Array = equal.astype(np.float64)
+        return matched
 
 
 class TokenF1(_Squad):
@@ -87,12 +76,12 @@ class TokenF1(_Squad):
     columns, counted = ("token_f1", "count"), ("count",)
     score_names = ("token_f1",)
 
-    def _prepare(self, text: str) -> Counter[str]:
-        return Counter(normalise(text).split())
-
-    def _match(self, output: Counter[str], reference: Counter[str]) -> float:
-        common = (output & reference).total()
-        if not common:
-            return 0.0
-        precision, recall = common / output.total(), common / reference.total()
-        return 2 * precision * recall / (precision + recall)
+    def _matched(self, tokens: Tokens, outputs: Integers, references: Integers) -> Array:
+        alone = np.append(references, references[-1] + 1)  # each reference by itself
+        common = columns.overlap(tokens, outputs, alone, 1)[0][:, 0]
+        some = common > 0
+        values = np.zeros(len(common))
+        precision = common[some] / tokens.lengths[outputs[some]]
+        recall = common[some] / tokens.lengths[references[some]]
+        values[some] = 2 * precision * recall / (precision + recall)
+        return values

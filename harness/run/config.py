@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -128,8 +130,14 @@ def metric_specs(name: str, folder: Path | None = None) -> dict[str, dict[str, A
         raise HarnessError(
             f"the metric {name!r} is not known{nearest(name, known)}; expected one of {', '.join(known)}"
         )
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = deepcopy(_parsed(path.read_text(encoding="utf-8")))
     specs: dict[str, dict[str, Any]] = {}
     for other in content.pop("defaults", []):
         specs.update(metric_specs(other, folder))
     return {**specs, **content}
+
+
+@lru_cache(maxsize=128)
+def _parsed(text: str) -> Any:
+    """What YAML says, which takes longer to find out than to score ten pairs: a training loop asks at every step."""
+    return yaml.safe_load(text)

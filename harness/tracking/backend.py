@@ -7,12 +7,10 @@ full disk leaves none that is half made.
 
 from __future__ import annotations
 
-import http.client
 import logging
 import os
 import re
 import signal
-import socket
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from harness.compiled import made_once
 from harness.inputs.files import digest
@@ -119,8 +116,13 @@ def reachable(uri: str) -> None:
     """MLflow retries for minutes where nobody listens or nobody answers; ask first."""
     parts = urlsplit(uri)
     scheme, host = _scheme(uri), parts.hostname
-    proxied = scheme in getproxies() and not proxy_bypass(host or "")
-    if scheme not in PORTS or not host or proxied:
+    if scheme not in PORTS or not host:
+        return
+    import http.client
+    import socket
+    from urllib.request import getproxies, proxy_bypass
+
+    if scheme in getproxies() and not proxy_bypass(host):
         return
     port = parts.port or PORTS[scheme]
     try:

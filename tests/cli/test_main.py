@@ -70,6 +70,18 @@ def test_config_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not imported_by(code, tmp_path) & {*HEAVY}
 
 
+def test_a_run_of_a_system_imports_nothing_for_checkpoints_or_servers(tmp_path: Path) -> None:
+    code = """
+import sys
+from harness.cli.main import main
+main(["run", "system=lead", "limit=5", "metrics=[bleu]", "stats.resamples=50", "tracking=none", "progress=false"])
+needless = {"harness.analysis.comparing.training_curves", "http.client", "ssl"} & set(sys.modules)
+assert not needless, needless
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 VIEWS = {
     "compare": (), "power": (), "best": (), "table": (), "plot": ("--figure", "buckets", "--format", "svg"),
     "report": ("-o", "report.html"),

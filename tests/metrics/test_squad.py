@@ -117,6 +117,13 @@ def test_random_and_hostile_text(pairs: list[tuple[str, list[str]]]) -> None:
     check([output for output, _ in pairs], [refs for _, refs in pairs])
 
 
+def test_every_character_beside_an_article() -> None:
+    """Some end a word though they are no white space, and stay: “the”."""
+    codes = [*range(0x3100), *range(0xA640, 0xA700), *range(0xFE00, 0xFFFE), *range(0x1F300, 0x1F700)]
+    check([f"the{chr(code)}A b{chr(code)} {chr(code)}an" for code in codes], [["b"]] * len(codes))
+    check([f"the{chr(code)}A b{chr(code)}" for code in codes], [[f"{chr(code)} b{chr(code)}"] for code in codes])
+
+
 @pytest.mark.parametrize("metric", [ExactMatch(), TokenF1()], ids=lambda metric: metric.name)
 def test_signature_and_missing_rows(metric: Metric) -> None:
     assert str(metric.signature([["a", "b"]])) == "nrefs:2|norm:squad1.1|refs:max"

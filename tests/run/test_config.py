@@ -123,6 +123,20 @@ def test_metric_specs_follow_suites() -> None:
         config.metric_specs("blue")
 
 
+def test_a_metric_by_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training loop asks at every step, and to parse YAML takes longer than to score ten pairs."""
+    first = config.metric_specs("bleu")
+    first["bleu"]["tokenize"] = "zh"
+    monkeypatch.delattr(yaml, "safe_load")
+    assert config.metric_specs("bleu")["bleu"]["tokenize"] == "13a"
+
+
+def test_a_yaml_that_changed_is_read_again(tmp_path: Path) -> None:
+    for tokenize in ("13a", "zh"):
+        (tmp_path / "mine.yaml").write_text(f"mine: {{tokenize: {tokenize}}}\n")
+        assert config.metric_specs("mine", tmp_path) == {"mine": {"tokenize": tokenize}}
+
+
 MISSPELT: list[tuple[list[str], str]] = [
     (
         ["metrics.bleu.tokenise=zh"],

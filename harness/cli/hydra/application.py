@@ -180,13 +180,13 @@ def _trained(results: Sequence[RunResult]) -> bool:
 
 def _curves(results: Sequence[RunResult], composed: DictConfig) -> list[Curve]:
     """What the steps of checkpoints say; of other systems nothing."""
+    if not _trained(results):
+        return []
     from harness.analysis.comparing.pairing import grouped
     from harness.analysis.comparing.training_curves import curves_of
     from harness.stats.options import Options
     from harness.stats.selection.by_step import CurveOptions
 
-    if not _trained(results):
-        return []
     stats = composed.stats
     return curves_of(grouped(list(results)), CurveOptions(Options(stats.resamples, stats.level, seed=stats.seed)))
 

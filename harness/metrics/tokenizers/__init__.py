@@ -22,6 +22,7 @@ from harness.metrics.tokenizers.tokenizer_none import tokenizer_none
 from harness.metrics.tokenizers.tokenizer_rouge import ascii_words
 from harness.metrics.tokenizers.tokenizer_sacrebleu import tokenizer_sacrebleu
 from harness.metrics.tokenizers.tokenizer_spm import tokenizer_spm
+from harness.metrics.tokenizers.tokenizer_squad import squad_words
 from harness.metrics.tokenizers.tokenizer_tercom import tercom
 from harness.metrics.tokenizers.tokenizer_unicode import unicode_words, word_splitter
 from harness.metrics.tokenizers.tokenizer_zh import tokenizer_zh
@@ -32,6 +33,7 @@ __all__ = [
     "chrf_words",
     "lowered",
     "lowered_ascii",
+    "squad_words",
     "tercom",
     "tokenizer",
     "unicode_words",

@@ -101,12 +101,12 @@ def where(marks: bytes, prepare: Callable[[str], str]) -> Callable[[Texts], Text
         places = [np.flatnonzero(data[low:high] == mark) + low for mark in marks if mark in raw]
         if not places:
             return texts
-        return _with(texts, np.unique(np.searchsorted(starts, np.concatenate(places), "right") - 1), prepare)
+        return changed_at(texts, np.unique(np.searchsorted(starts, np.concatenate(places), "right") - 1), prepare)
 
     return prepared
 
 
-def _with(texts: Texts, changed: Integers, prepare: Callable[[str], str]) -> Texts:
+def changed_at(texts: Texts, changed: Integers, prepare: Callable[[str], str]) -> Texts:
     """The same column, `prepare` done on some of its texts."""
     data, starts = texts.utf8
     lengths = np.diff(starts)
