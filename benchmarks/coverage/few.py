@@ -21,6 +21,9 @@ from harness.stats.options import ComparisonOptions, Options
 from harness.types import Array, Metric, Signature, Statistics
 
 EXAMPLES, CLUSTERS = (6, 10, 20, 50, 100), (5, 10, 20, 50)
+FEWEST = (2, 3, 4, 5)
+"""Of which no test says anything, and an interval little."""
+METHODS = ("auto", "expanded", "percentile")
 SHARES = (0.02, 0.1, 0.5)
 STRATA = (2, 3, 4, 6, 10)
 
@@ -59,15 +62,17 @@ def lines(section: Section) -> Iterator[str]:
 
 def _examples(section: Section) -> Iterator[str]:
     yield from ("### Few examples", "")
-    yield "How often 95 % intervals of a mean hold, %, for symmetric and for skewed values."
+    yield "How often 95 % intervals of a mean hold, %, for symmetric and for skewed values. The default is `t` up to 6"
+    yield "examples and `expanded` from there on, up to 29 shifted as `bca` shifts it."
     rows = []
-    for n in EXAMPLES[1:]:
+    for n in (*FEWEST, *EXAMPLES):
         tally = simulated(partial(interval_of_examples, n), section.samples, (1, n))
         for name in ("even", "skewed"):
             own = tally[f"{name} auto"]
             shown = section.held(own, "a mean of 20 examples or more") if n >= 20 else section.plain(own)
-            rows.append([name, f"{n}", shown, section.plain(tally[f"{name} percentile"])])
-    yield from ("", *table(["values", "n", "default (expanded)", "percentile"], rows), "")
+            others = [section.plain(tally[f"{name} {method}"]) for method in METHODS[1:]]
+            rows.append([name, f"{n}", shown, *others])
+    yield from ("", *table(["values", "n", "default", *METHODS[1:]], rows), "")
     yield "How often tests at 5 % raise an alarm where nothing differs, %."
     rows = []
     for n in EXAMPLES:
@@ -118,8 +123,7 @@ def _clusters(section: Section) -> Iterator[str]:
         cells = []
         for kind in kinds:
             own, plain = tally[f"{kind} auto"], section.plain(tally[f"{kind} percentile"])
-            shown = section.held(own, "a score of 10 clusters or more") if count >= 10 else section.plain(own)
-            cells.append(f"{shown}; {plain}")
+            cells.append(f"{section.held(own, 'a score of 5 clusters or more')}; {plain}")
         rows.append([f"{count}", *cells])
     yield from ("", *table(["clusters", *kinds], rows, left=0), "")
     yield "How often tests at 5 % raise an alarm where nothing differs, %. Five clusters cannot reach 5 %; the"
@@ -177,10 +181,10 @@ def interval_of_strata(size: int, rng: np.random.Generator, seed: int) -> Tally:
 
 
 def _held(values: Array, truth: float, metric: Metric, design: Design, seed: int) -> Tally:
-    """For the default and for percentiles whether the interval holds the truth."""
+    """For the default and others whether the interval holds the truth."""
     statistics = Statistics.of(metric, np.stack([values, np.ones(len(values))], axis=1), Signature({}, {}), "")
     tally = {}
-    for method in ("auto", "percentile"):
+    for method in METHODS:
         score = intervals.scores([statistics], design, Options(RESAMPLES, LEVEL, method, seed))[metric.name]
         assert score.low is not None
         assert score.high is not None

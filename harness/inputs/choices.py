@@ -21,7 +21,8 @@ METHODS = ("auto", "expanded", "percentile", "basic", "bca", "normal", "studenti
 OVER_SEEDS = "t over seeds"
 """The method of an interval that allows for new seeds, which is not chosen."""
 LOG_T, T = "log-t", "t"
-"""The methods for BLEU of few examples, on the scale of logarithms, and for differences of it; they are not chosen."""
+"""The methods for BLEU of few examples, on the scale of logarithms, and for differences of it and all scores of up to
+six units; they are not chosen."""
 METHOD = "auto"
 INTERVALS = {
     "expanded": "expanded percentile bootstrap",

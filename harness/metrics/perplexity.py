@@ -18,6 +18,7 @@ how expected it is by itself. The same tokens are scored in both.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,7 @@ class Perplexity(Metric):
     name = "perplexity"
     title = "Perplexity"
     higher_is_better = False
+    bounds = (1.0, math.inf)
     plain = ("of", "given", "start", "max_length", "stride", "batch_tokens", "device", "dtype")
 
     def extremes(self, batch: Batch) -> None:

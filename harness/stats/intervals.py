@@ -2,11 +2,13 @@
 
 | method | bounds |
 | --- | --- |
-| auto | `agresti-coull` for scores that are shares of examples, `log-t` for BLEU of few, else `expanded` |
+| auto | `agresti-coull` for scores that are shares of examples, `log-t` for BLEU of few, `t` for others of up to six
+units, else `expanded` |
 | expanded | quantiles of the replicates, further out the fewer units there are (harness/stats/expansion.py); by `auto`,
 of fewer than 30 examples, moved as BCa moves them and further out where values have heavy tails |
 | agresti-coull, wilson | from the binomial distribution (harness/stats/proportions.py) |
 | log-t | Student's t on the scale of logarithms (harness/stats/logarithms.py) |
+| t | Student's t times the replicates' standard deviation, expanded alike, inside the score's scale |
 | percentile | quantiles of the replicates (Efron and Tibshirani 1993, chapter 13) |
 | basic | the same reflected at the estimate |
 | bca | quantiles corrected for bias, ties counting half, and for acceleration by the exact jackknife (Efron 1987) |
@@ -28,7 +30,7 @@ from functools import partial
 
 import numpy as np
 
-from harness.inputs.choices import LOG_T, OVER_SEEDS
+from harness.inputs.choices import LOG_T, OVER_SEEDS, T
 from harness.stats import seeds
 from harness.stats.design import Design
 from harness.stats.expansion import NORMAL, Expansion
@@ -38,7 +40,7 @@ from harness.stats.proportions import AGRESTI_COULL, WILSON, Evidence, scale_of,
 from harness.stats.resampling import BLOCK, Sample, quiet_single_thread, replicates
 from harness.stats.studentizing import can_studentize, studentized
 from harness.stats.tally import Tally
-from harness.types import Advance, Array, Engine, HarnessError, Integers, Score, Statistics, nothing
+from harness.types import Advance, Array, Engine, HarnessError, Integers, Metric, Score, Statistics, nothing
 
 USABLE = 0.9
 """Share of replicates that must have a standard error for studentising; else the percentiles stand in."""
@@ -50,7 +52,10 @@ JACKKNIFE = "jackknife"
 PURPOSE = "intervals"
 """Of the draws, where no other is named."""
 FEW = 5
-"""Units up to which an interval says little: the replicates of so few reach no further than the farthest of them."""
+"""Units up to which an interval says little."""
+SHORT_TAILED = 6
+"""Units up to which quantiles cannot be expanded as far as Student's t reaches: the replicates of so few reach no
+further than the farthest of them."""
 SKEWED = 30
 """Units below which an expanded interval is not enough for skewed values."""
 Bounds = Callable[[Array], tuple[Array, Array]]
@@ -186,14 +191,24 @@ def _special(sample: Sample, estimates: Array, options: Options) -> list[tuple[s
     if len(logs):
         ends = log_interval(sample, estimates, options.level, logs)
         special.append((LOG_T, logs, lambda drawn: ends))
+    if options.method == "auto" and sample.design.units <= SHORT_TAILED:
+        others = np.setdiff1d(_on_the_scale(sample.metric), np.concatenate([shares, logs]))
+        special.append((T, others, partial(_student_bounds, sample, estimates, options.level, others)))
     return special
+
+
+def _on_the_scale(metric: Metric) -> Integers:
+    """The places of headline scores, and of sub-scores that are means as they are: of others, such as BLEU's, nobody
+    knows where their scale ends, inside which quantiles stay by themselves."""
+    names = enumerate(metric.score_names)
+    return np.array([i for i, name in names if metric.averaged or "." not in name], np.int64)
 
 
 def _of_few_alike(sample: Sample) -> bool:
     """Whether there are so few units, about equal in size, that an interval must allow for the shape of their values;
     of unequal ones that shape is mostly of their sizes, for which the expansion allows."""
     units = sample.design.units
-    return FEW < units < SKEWED and sample.expansion.effective > units - 0.5
+    return SHORT_TAILED < units < SKEWED and sample.expansion.effective > units - 0.5
 
 
 def _within_strata(sample: Sample) -> Array:
@@ -214,6 +229,14 @@ def _share_bounds(
     values, variances = (estimates[places] - smallest) / scale, (spread(drawn[:, places]) / scale) ** 2
     low, high = share_interval(values, variances, evidence, level, exact)
     return smallest + scale * low, smallest + scale * high
+
+
+def _student_bounds(
+    sample: Sample, estimates: Array, level: float, places: Integers, drawn: Array
+) -> tuple[Array, Array]:
+    """(low, high) of the scores at these places, by the standard deviation of their replicates."""
+    low, high = interval(drawn[:, places], estimates[places], level, "normal", sample.expansion)
+    return np.asarray(np.clip((low, high), *(sample.metric.bounds or (-np.inf, np.inf))))
 
 
 def _studentized_bounds(

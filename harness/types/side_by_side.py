@@ -59,8 +59,8 @@ class Comparison:
     digits: int = DIGITS
     """How many digits after the point the score, and so its difference, is shown with."""
     method: str = ""
-    """How the interval was computed: `expanded`, `tango` for shares of examples, `t` for BLEU of few examples, or what
-    was asked for."""
+    """How the interval was computed: `expanded`, `tango` for shares of examples, `t` for BLEU of few examples and all
+    scores of up to six units, or what was asked for."""
     note: str | None = None
     """What a reader must know: that there are too few units, or that no example differs."""
     margin: float | None = None

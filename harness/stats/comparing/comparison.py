@@ -29,7 +29,7 @@ from harness.stats.corrections import share
 from harness.stats.design import Design
 from harness.stats.expansion import Expansion
 from harness.stats.fewness import fewest, least_p
-from harness.stats.intervals import interval, number, spread
+from harness.stats.intervals import SHORT_TAILED, interval, number, spread
 from harness.stats.logarithms import is_product_of_few
 from harness.stats.options import ComparisonOptions
 from harness.stats.power.detection import needed, smallest_detectable
@@ -102,6 +102,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             expansion=expansion if of_seeds is None else Expansion(1.0, of_seeds.degrees, expansion.effective),
             differing=differing[j],
             shares=PairedShares.of(gains, metric, evidence, error**2) if right_or_wrong[j] else None,
+            largest=_largest(metric),
         )
         method, low, high = usual, lows[j], highs[j]
         if options.method == "auto" and hypothesis.shares is not None:
@@ -185,16 +186,23 @@ def _bounds(pair: Pair, paired: Paired, differences: Array, seen: Array) -> tupl
     options = paired.options
     method = options.interval_method
     more: Array | Expansion | None = None
-    if options.method == "auto" and is_product_of_few(pair.metric, paired.design):
+    few = pair.n <= SHORT_TAILED or is_product_of_few(pair.metric, paired.design)
+    if options.method == "auto" and few:
         low, high = interval(differences, seen, options.level, "normal", paired.evidence(pair).expansion)
-        least, most = pair.metric.bounds or (-np.inf, np.inf)
-        return T, (np.maximum(low, least - most), np.minimum(high, most - least))
+        low, high = np.clip((low, high), -_largest(pair.metric), _largest(pair.metric))
+        return T, (low, high)
     if method == "expanded":
         more = paired.evidence(pair).expansion
     elif method == "bca":
         which = tested(pair.metric, options)
         more = (paired.sample(pair.after).left_out() - paired.sample(pair.before).left_out())[:, which]
     return method, interval(differences, seen, options.level, method, more)
+
+
+def _largest(metric: Metric) -> float:
+    """The largest difference that the scale permits."""
+    least, most = metric.bounds or (-np.inf, np.inf)
+    return most - least
 
 
 @dataclass(frozen=True, slots=True)

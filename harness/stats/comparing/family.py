@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.inputs.choices import T
 from harness.stats.comparing.hypotheses import Hypothesis, Tested
 from harness.stats.comparing.joint import Joint, Swaps
 from harness.stats.comparing.margins import EQUIVALENT, NOT_WORSE, margin_p_values
@@ -19,7 +20,7 @@ from harness.stats.comparing.skewness import p_values_by_skewness
 from harness.stats.corrections import Scale, benjamini_hochberg, holm, max_t, normal_scores, share
 from harness.stats.expansion import NORMAL, Expansion
 from harness.stats.fewness import TOO_FEW, least_p, reason, too_few
-from harness.stats.intervals import interval, number, spread
+from harness.stats.intervals import SHORT_TAILED, interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.power.detection import smallest_detectable
 from harness.types import Array, Comparison
@@ -160,10 +161,9 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         expansion=Expansion.joined([part.by.expansion for part in parts], [_variance(part) for part in parts]),
         differing=sum(part.by.differing for part in parts),
         shares=None,
+        largest=parts[0].by.largest,
     )
-    method = "expanded" if options.method in ("auto", "bca") else options.method
-    more = hypothesis.expansion if method == "expanded" else None
-    low, high = interval(drawn[:, None], np.array([difference]), options.level, method, more)
+    method, (low, high) = _bounds_of_average(rows, hypothesis, drawn, difference, options)
     error = float(spread(drawn[:, None])[0]) if hypothesis.differing else _unseen(rows)
     units = sorted({row.unit for row in rows})
     first = rows[0]
@@ -182,8 +182,8 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         baseline_estimate=before,
         system_estimate=after,
         difference=number(difference),
-        low=number(low[0]),
-        high=number(high[0]),
+        low=number(low),
+        high=number(high),
         p_value=hypothesis.p_value(plain, options) if np.isfinite(difference) else None,
         smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
         needed=None,
@@ -200,6 +200,21 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         posterior_within=None,
     )
     return Tested(row, hypothesis)
+
+
+def _bounds_of_average(
+    rows: Sequence[Comparison], by: Hypothesis, drawn: Array, difference: float, options: ComparisonOptions
+) -> tuple[str, tuple[float, float]]:
+    """(method, (low, high)) from replicates (resamples,); Student's t where the units of a data set are too few for
+    quantiles."""
+    method = "expanded" if options.method in ("auto", "bca") else options.method
+    more = by.expansion if method == "expanded" else None
+    if options.method == "auto" and any(row.method == T or row.n <= SHORT_TAILED for row in rows):
+        method, ends = T, interval(drawn[:, None], np.array([difference]), options.level, "normal", by.expansion)
+        low, high = np.clip(ends, -by.largest, by.largest)
+    else:
+        low, high = interval(drawn[:, None], np.array([difference]), options.level, method, more)
+    return method, (float(low[0]), float(high[0]))
 
 
 def _unseen(rows: Sequence[Comparison]) -> float:

@@ -47,6 +47,8 @@ class Hypothesis:
     """Units in which the two systems differ."""
     shares: PairedShares | None
     """Where every example is right or wrong."""
+    largest: float
+    """The largest difference that the score's scale permits; infinite where it has no end."""
 
     def drawn(self) -> Array:
         return self.source.drawn(self.score)
