@@ -22,6 +22,7 @@ from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
 from harness.report.terminal.slice_table import slice_notes, slice_tables, worst_slice
 from harness.types import RunRecord, RunResult, Score
+from harness.types.shown import counted
 
 PIPED = 1_000_000
 """Columns of what is not a terminal: nothing is folded there."""
@@ -131,13 +132,13 @@ def _scores(run: RunResult) -> tuple[Columns, Columns]:
 
 def _count(run: RunResult) -> str:
     if not run.manifest:  # not of a folder
-        return f"{run.table.num_rows} examples"
+        return counted(run.table.num_rows, "example")
     repeats = run.manifest["system"]["repeats"]
-    examples = run.manifest["dataset"]["examples"]
+    examples = counted(run.manifest["dataset"]["examples"], "example")
     if repeats == 1:
-        return f"{examples} examples"
-    most = "" if run.columns("id").num_rows == repeats * examples else "up to "
-    return f"{examples} examples, {most}{repeats} outputs each"
+        return examples
+    most = "" if run.columns("id").num_rows == repeats * run.manifest["dataset"]["examples"] else "up to "
+    return f"{examples}, {most}{repeats} outputs each"
 
 
 def _stopped(run: RunResult) -> str:
