@@ -327,8 +327,9 @@ def _csv(path: Path, delimiter: str, quoting: bool) -> Iterator[Row]:
                 yield csv_row(path, start, header, fields)
             start = reader.line_num + 1
     except csv.Error as error:
-        hint = " If quotes are plain characters in this file, set quoting=false." if quoting else ""
-        raise HarnessError(f"{path} line {reader.line_num} cannot be read ({error}).{hint}") from None
+        where = f"{path} line {reader.line_num} cannot be read ({error})."
+        hint = " If its quotes are plain characters, set dataset.quoting=false (of outputs: system.quoting=false)."
+        raise HarnessError(where + (hint if quoting else "")) from None
 
 
 def separator(path: Path) -> str:

@@ -114,7 +114,7 @@ def test_a_line_of_a_megabyte_is_read(tmp_path: Path) -> None:
 
 def test_tsv_with_plain_quotes(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text('id\tsource\n1\t"Stop" he said\n')
-    with pytest.raises(HarnessError, match="set quoting=false"):
+    with pytest.raises(HarnessError, match=r"set dataset\.quoting=false \(of outputs: system\.quoting=false\)"):
         rows(tmp_path / "a.tsv")
     assert rows(tmp_path / "a.tsv", quoting=False) == [{"id": "1", "source": '"Stop" he said'}]
 

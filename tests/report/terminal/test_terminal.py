@@ -191,6 +191,15 @@ def test_names_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.count("a[/b][red]c") == 2
 
 
+def test_one_example_is_counted_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    run = harness.evaluate(["a"], ["a"], ["rouge"], resamples=0)
+    manifest: dict[str, Any] = {"system": {"repeats": 1}, "dataset": {"examples": 1}}
+    for each in (run, replace(run, manifest=manifest), replace(run, manifest={**manifest, "system": {"repeats": 3}})):
+        print_run(each)
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("outputs  1")]
+    assert heads == ["outputs  1 example", "outputs  1 example", "outputs  1 example, up to 3 outputs each"]
+
+
 def test_what_generating_took_is_shown_where_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     run = harness.evaluate(["a"], ["a"], ["exact_match"], resamples=0)
     manifest: dict[str, Any] = {"system": {"repeats": 1}, "dataset": {"examples": 1}}
