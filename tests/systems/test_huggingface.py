@@ -333,8 +333,8 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(causal: Path, caplog: p
 
 def test_what_transformers_cannot_generate_fails_alone(causal: Path) -> None:
     expected = texts(system(causal).generate(BATCH))
-    one = system(causal)
-    model = one._model
+    tested = system(causal)
+    model = tested._model
     real, odd = model.generate, len((BATCH[2].source or "").split())
 
     def generate(**options: Any) -> Any:
@@ -343,7 +343,7 @@ def test_what_transformers_cannot_generate_fails_alone(causal: Path) -> None:
         return real(**options)
 
     model.generate = generate
-    outputs = one.generate(BATCH)
+    outputs = tested.generate(BATCH)
     assert texts(outputs[:2]) == expected[:2]
     assert outputs[2].error == "RuntimeError: shapes do not match"
 
@@ -352,7 +352,7 @@ def test_what_transformers_cannot_generate_fails_alone(causal: Path) -> None:
 
     model.generate = lost
     with pytest.raises(HarnessError, match="cannot go on: RuntimeError: CUDA error: .* the same command continues"):
-        one.generate(BATCH)
+        tested.generate(BATCH)
 
 
 def test_a_token_that_the_model_does_not_know_is_a_failure(causal: Path, tmp_path: Path) -> None:
