@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harness
@@ -98,6 +99,20 @@ def test_lexrank_takes_a_sentence_and_not_always_the_first() -> None:
     assert 30 < sum(a != b for a, b in zip(texts, first, strict=True)) < 120
     assert [o.text for o in LexRank(1).generate([example("2", ""), example("3", None)])] == ["", None]
     assert LexRank(1).key() != LexRank(1, threshold=0.1).key()
+
+
+def test_the_last_bits_of_a_rank_choose_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of the processor's own way to multiply matrices."""
+    from sumy.summarizers.lex_rank import LexRankSummarizer
+
+    text = "The ferry runs at noon. The ferry runs at dusk. A lighthouse stands alone."
+    expected = LexRank(1).generate([example("1", text)])[0].text
+    ranks = LexRankSummarizer.power_method
+    for bits in (np.array([0, 3e-13, 0]), np.array([3e-13, 0, 0])):
+        monkeypatch.setattr(
+            LexRankSummarizer, "power_method", staticmethod(lambda *given, bits=bits: ranks(*given) + bits)
+        )
+        assert LexRank(1).generate([example("1", text)])[0].text == expected
 
 
 def test_a_plug_in_needs_a_name_and_generate_only(files: Path, cli: Callable[..., Called]) -> None:
