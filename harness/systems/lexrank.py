@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-
-import numpy as np
+from typing import Any
 
 from harness.inputs.files import digest
 from harness.systems.sentences import sentences as split
@@ -18,7 +17,7 @@ from harness.types import Example, HarnessError, Output, System, check_least
 
 VERSION = 2
 DIGITS = 9
-"""Of a rank: what lies behind them differs between processors, and would choose between sentences of equal rank."""
+"""Of a rank that count."""
 _WORD = re.compile(r"\w+")
 
 
@@ -60,11 +59,18 @@ class LexRank(System):
         from sumy.summarizers.lex_rank import LexRankSummarizer
         from sumy.utils import get_stop_words
 
-        summarize = LexRankSummarizer(Stemmer("english"))
+        class Rounded(LexRankSummarizer):  # type: ignore[misc]  # sumy has no types
+            """Sentences that nothing tells apart have ranks that differ in the last bits, by the processor's own way to
+            multiply matrices: of those the first is taken."""
+
+            @staticmethod
+            def power_method(matrix: Any, epsilon: float) -> Any:
+                return LexRankSummarizer.power_method(matrix, epsilon).round(DIGITS)
+
+        summarize = Rounded(Stemmer("english"))
         summarize.stop_words = get_stop_words("english")
         summarize.threshold = self.threshold
         summarize.epsilon = 1e-6  # sumy stops at 0.1, before the ranks have parted from their uniform start
-        summarize.power_method = lambda *given: np.round(LexRankSummarizer.power_method(*given), DIGITS)
         outputs = []
         for example in batch:
             if example.source is None:

@@ -17,7 +17,6 @@ from harness.run import config as core
 from harness.run.objective import objectives
 from harness.types import HarnessError
 
-
 STATES = {"FAIL": "failed"}
 """Of trials, where Optuna's words are not ours."""
 

@@ -22,7 +22,6 @@ from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
 from harness.report.terminal.slice_table import slice_notes, slice_tables, worst_slice
 from harness.types import RunRecord, RunResult, Score
-from harness.types.shown import counted
 
 PIPED = 1_000_000
 """Columns of what is not a terminal: nothing is folded there."""
@@ -134,7 +133,7 @@ def _count(run: RunResult) -> str:
     if not run.manifest:  # not of a folder
         return counted(run.table.num_rows, "example")
     repeats = run.manifest["system"]["repeats"]
-    examples = counted(run.manifest["dataset"]["examples"], "example")
+    examples = run.manifest["dataset"]["examples"]
     if repeats == 1:
         return counted(examples, "example")
     most = "" if run.columns("id").num_rows == repeats * examples else "up to "
