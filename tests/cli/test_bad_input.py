@@ -21,7 +21,7 @@ GOOD = b"".join(b'{"id": "%s", "output": "x"}\n' % i.encode() for i in "abcd")
         ("dev.jsonl", None, "dev.jsonl does not exist; expected a data file"),
         ("dev.jsonl", b"", "the data set dev is empty; expected at least one example"),
         ("dev.jsonl", DEV + DEV, "dev.jsonl line 5 has the id 'a', already used in dev.jsonl line 1; expected unique ids"),
-        ("dev.jsonl", DEV.replace(b'"it is raining", "rain falls"', b""), "1 of 4 examples have no references ('b'); expected at least one each, since bleu needs them"),
+        ("dev.jsonl", DEV.replace(b'"it is raining", "rain falls"', b""), "1 of 4 examples has no references ('b'); expected at least one each, since bleu needs them"),
         ("dev.jsonl", DEV.replace(b"Dogs", b"D\xffgs"), "dev.jsonl line 3 has byte 0xff at position"),
         ("dev.jsonl", DEV.replace(b"Dogs", b"D\x00gs"), "dev.jsonl line 3 has a NUL character"),
         ("dev.jsonl", DEV.replace(b"Dogs", b"D\\u0000gs"), "dev.jsonl line 3: 'source' holds a NUL character at position 2"),

@@ -44,7 +44,7 @@ def test_nan_is_a_reference_that_is_not_there() -> None:
     frame = pd.DataFrame({"first": ["a cat", "a dog"], "second": ["cats", np.nan]})
     rows = frame.to_numpy(dtype=object).tolist()
     assert chrf(["a cat", "dogs"], rows) == chrf(["a cat", "dogs"], [["a cat", "cats"], ["a dog"]])
-    with pytest.raises(HarnessError, match=r"1 of 2 examples have no references \('2'\)"):
+    with pytest.raises(HarnessError, match=r"1 of 2 examples has no references \('2'\)"):
         chrf(["a", "b"], ["a", nan])
     with pytest.raises(HarnessError, match=r"outputs\[1\]: 'output' is null; expected a string"):
         chrf(["a", nan], ["a", "b"])

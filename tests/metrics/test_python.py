@@ -164,7 +164,7 @@ def test_shapes_and_options() -> None:
 
 def test_references_are_not_needed_where_the_user_says_so(write: Callable[..., Path]) -> None:
     write("[len(o) for o in outputs]")
-    with pytest.raises(HarnessError, match="examples have no references"):
+    with pytest.raises(HarnessError, match="examples has no references"):
         harness.evaluate(["a"], [[]], PythonMetric("quality.py:f"), resamples=0)
     free = PythonMetric("quality.py:f", needs_references=False)
     assert harness.evaluate(["a"], [[]], free, resamples=0).scores["f"].estimate == 1

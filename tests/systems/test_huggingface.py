@@ -327,7 +327,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(causal: Path, caplog: p
 
     model.generate = never
     assert [o.error for o in small.generate(BATCH[1:])] == [
-        f"out of memory for one prompt of {n} tokens" for n in (1, 3)
+        f"out of memory for one prompt of {n}" for n in ("1 token", "3 tokens")
     ]
 
 

@@ -19,6 +19,7 @@ from harness.inputs.kept import Kept
 from harness.systems import predictions
 from harness.systems.predictions import Predictions
 from harness.types import Context, Example, Examples, HarnessError, Output, Outputs, Texts, text_columns
+from harness.types.shown import counted
 from tests.conftest import write_jsonl
 from tests.hostile import bounded
 
@@ -48,8 +49,10 @@ def row_by_row(path: Path, ids: list[str]) -> dict[tuple[str, int], Output]:
     if missing or extra:
         faults = [f"lacks {len(missing)} of the data set's ids ({files.some(missing)})"] if missing else []
         if extra:
-            faults.append(f"has {len(extra)} ids that the data set does not have ({files.some(extra)})")
-        raise HarnessError(f"{path} {' and '.join(faults)}; expected the data set's {len(ids)} ids, each once")
+            faults.append(f"has {counted(len(extra), 'id')} that the data set does not have ({files.some(extra)})")
+        hint = " (where there is no output, null: it counts as failed)" if not extra else ""
+        expected = f"the data set's {counted(len(ids), 'id')}, each once{hint}"
+        raise HarnessError(f"{path} {' and '.join(faults)}; expected {expected}")
     for id_ in ids:
         repeats = sorted(repeat for other, repeat in outputs if other == id_)
         if repeats != list(range(len(repeats))):
