@@ -62,8 +62,8 @@ def lines(section: Section) -> Iterator[str]:
 
 def _examples(section: Section) -> Iterator[str]:
     yield from ("### Few examples", "")
-    yield "How often 95 % intervals of a mean hold, %: of values that lie evenly around it, and of skewed ones. The default is"
-    yield "`t` up to 6, `expanded` from there on, to 29 moved as `bca` moves it."
+    yield "How often 95 % intervals of a mean hold, %: of values that lie evenly around it, and of skewed ones."
+    yield "The default is `t` up to 6, `expanded` from there on, to 29 moved as `bca` moves it."
     rows = []
     for n in (*FEWEST, *EXAMPLES):
         tally = simulated(partial(interval_of_examples, n), section.samples, (1, n))
