@@ -186,7 +186,8 @@ def _special(sample: Sample, estimates: Array, options: Options) -> list[tuple[s
     shares = np.flatnonzero(sample.two_valued) if options.method in ("auto", WILSON) else NO_PLACES
     if len(shares):
         exact = WILSON if options.method == WILSON else AGRESTI_COULL
-        special.append((exact, shares, partial(_share_bounds, sample, estimates, (options.level, exact, shares))))
+        evidence = _evidence(sample, shares)
+        special.append((exact, shares, partial(_share_bounds, sample, estimates, (options.level, exact, evidence))))
     logs = by_logarithms(sample, estimates) if options.method == "auto" else NO_PLACES
     if len(logs):
         ends = log_interval(sample, estimates, options.level, logs)
@@ -218,16 +219,29 @@ def _within_strata(sample: Sample) -> Array:
     return np.asarray(left_out - np.repeat(means, sizes, axis=0))
 
 
+def _evidence(sample: Sample, places: Integers) -> dict[int, Evidence]:
+    """By the places of shares what their intervals rest on. Where a few clusters hold most of the events, the variance
+    between clusters is known as badly as its kurtosis says."""
+    design, outputs = sample.design, sample.metric.outputs
+    plain = sample.expansion
+    if design.units == len(design.of_examples) or not sample.summable or design.units <= SHORT_TAILED:
+        return {int(place): Evidence.of(design, plain, outputs) for place in places}
+    moved = _within_strata(sample)
+    return {int(place): Evidence.of(design, plain.tailed(moved[:, place]), outputs) for place in places}
+
+
 def _share_bounds(
-    sample: Sample, estimates: Array, how: tuple[float, str, Integers], drawn: Array
+    sample: Sample, estimates: Array, how: tuple[float, str, dict[int, Evidence]], drawn: Array
 ) -> tuple[Array, Array]:
-    """(low, high) of shares of examples; `how`: at which level, by which method, and their places."""
-    level, exact, places = how
-    evidence = Evidence.of(sample.design, sample.expansion, sample.metric.outputs)
+    """(low, high) of shares of examples; `how`: at which level, by which method, and on what each rests."""
+    level, exact, evidence = how
     smallest, largest = scale_of(sample.metric)
     scale = largest - smallest
-    values, variances = (estimates[places] - smallest) / scale, (spread(drawn[:, places]) / scale) ** 2
-    low, high = share_interval(values, variances, evidence, level, exact)
+    ends = []
+    for place, known in evidence.items():
+        values, variances = (estimates[[place]] - smallest) / scale, (spread(drawn[:, [place]]) / scale) ** 2
+        ends.append(share_interval(values, variances, known, level, exact))
+    low, high = (np.concatenate(side) for side in zip(*ends, strict=True))
     return smallest + scale * low, smallest + scale * high
 
 
@@ -236,7 +250,8 @@ def _student_bounds(
 ) -> tuple[Array, Array]:
     """(low, high) of the scores at these places, by the standard deviation of their replicates."""
     low, high = interval(drawn[:, places], estimates[places], level, "normal", sample.expansion)
-    return np.asarray(np.clip((low, high), *(sample.metric.bounds or (-np.inf, np.inf))))
+    least, most = sample.metric.bounds or (-np.inf, np.inf)
+    return np.clip(low, least, most), np.clip(high, least, most)
 
 
 def _studentized_bounds(

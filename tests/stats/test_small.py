@@ -255,3 +255,23 @@ def test_bad_margins() -> None:
         harness.compare(runs, margins={"other": 1}, scores=["given"])
     with pytest.raises(HarnessError, match="margin given=nan; expected a difference above 0"):
         ComparisonOptions(margins=(("given", float("nan")),)).check()
+
+
+def test_one_sided_p_values_are_those_of_the_interval() -> None:
+    """Rare large losses against many small gains: the replicates' long tail lies on the side of no difference."""
+    gains = np.append(np.full(29, 0.1), -1.2) + np.linspace(-0.05, 0.05, 30)
+    pair = [run(np.zeros(30), "a"), run(gains, "b")]
+    better = harness.compare(pair, alternative="better", resamples=4000)[0]
+    rng = np.random.default_rng(0)
+    below = (gains[rng.integers(0, 30, (40_000, 30))].mean(1) <= 0).mean()
+    above = (gains[rng.integers(0, 30, (40_000, 30))].mean(1) >= 2 * gains.mean()).mean()
+    assert above < 0.7 * below, "which tail is taken matters"
+    assert better.p_value == pytest.approx(below, rel=0.15)
+    mirrored = harness.compare([run(np.zeros(30), "a"), run(-gains, "b")], alternative="worse", resamples=4000)[0]
+    assert mirrored.p_value == pytest.approx(better.p_value)
+    margin = {"margins": {"given": 0.05}, "resamples": 4000}
+    near = harness.compare([run(np.zeros(30), "a"), run(gains - gains.mean() + 0.0001, "b")], **margin)[0]
+    rest = gains - gains.mean()
+    assert near.p_not_worse == pytest.approx(
+        (rest[rng.integers(0, 30, (40_000, 30))].mean(1) <= -0.05).mean(), rel=0.15
+    )

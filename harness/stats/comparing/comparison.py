@@ -4,7 +4,8 @@ For each headline score the difference to a baseline gets an interval and a p-va
 systems. `bootstrap`: p = (1 + #{|d* - d| >= |d|}) / (R + 1), with d* the resampled differences, expanded as the
 intervals are (harness/stats/expansion.py). `randomization`: outputs of the two systems are swapped at random,
 p = (1 + #{|d*| >= |d|}) / (R + 1), by exact enumeration where there are no more than R ways to swap. One-sided tests
-leave the bars away. Identical systems get p = 1 either way, and none a smaller p than the units that differ permit
+leave the bars away, and the bootstrap's takes d - d* there: the share of the replicates on the other side of zero, as
+the interval has them. Identical systems get p = 1 either way, and none a smaller p than the units that differ permit
 (harness/stats/fewness.py). P-values are adjusted over the whole family (scores x systems x data sets); verdicts follow
 the adjusted ones.
 """
@@ -78,7 +79,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
     differences, (before, after) = paired.differences(pair), paired.estimates(pair)
     seen = (after - before)[which]
     if options.test == "bootstrap":
-        null = differences - seen
+        null = seen - differences  # one-sided, the tail that the interval has on the side of no difference
     else:
         swapped = _swapped(pair, paired) if paired.sample(pair.after).summable else _exchanged(pair, paired)
         null = swapped[:, which]
@@ -224,7 +225,7 @@ class _Draws:
             return self.paired.seeds.null(self.pair.before, self.pair.after, drawn)[:, score]
         before, after = self.paired.estimates(self.pair)
         place = tested(self.pair.metric, self.paired.options)[score]
-        return self.drawn(score) - float(after[place] - before[place])
+        return float(after[place] - before[place]) - self.drawn(score)
 
     def by_unit(self, score: int) -> Array | None:
         """By the jackknife: what each unit of both adds to the difference (Tukey's pseudo-values)."""

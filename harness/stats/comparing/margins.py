@@ -58,6 +58,6 @@ def _p_values(row: Comparison, by: Hypothesis) -> tuple[float, float]:
         far = row.margin / row.standard_error
         return (max(student_tail(far, by.expansion.df), least),) * 2
     centred = sign * (by.drawn() - row.difference)
-    shares = (share(centred, distances[0]), share(-centred, distances[1]))
+    shares = (share(-centred, distances[0]), share(centred, distances[1]))  # as far as the interval is from the margin
     p_below, p_above = (max(by.expansion.p_value(p, sides=1), least) for p in shares)
     return p_below, p_above
