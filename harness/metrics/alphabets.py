@@ -50,7 +50,7 @@ def warn_of_whole_sentences(tokenize: str, references: Sequence[Sequence[str]]) 
     texts = _sampled(references) if tokenize in SPACED else []
     unspaced = sum(len(regex.findall(f"[{UNSPACED}]", text)) for text in texts)
     if 2 * unspaced > sum(len(regex.findall(r"\p{L}", text)) for text in texts):
-        such = next(found[0] for text in texts if (found := regex.search(f"[{UNSPACED}]+", text)))
+        such = next(run[0] for text in texts if (run := regex.search(f"[{UNSPACED}]+", text)))
         log.warning(
             "bleu: the references have no spaces between words, by which tokenize=%s finds them: %s is one word; use "
             "metrics.bleu.tokenize=zh, ja-mecab, flores200 or char", tokenize, such[:12],
