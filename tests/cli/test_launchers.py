@@ -341,7 +341,7 @@ def test_hydras_own_optimiser(files: Path, cli: Cli) -> None:
     called = cli(
         *RUN, "--multirun", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.direction=maximize",
         "hydra.sweeper.storage=sqlite:///study.db", "hydra.sweeper.study_name=s", "objective=bleu", "system=lead",
-        "system.sentences=range(0,3)",
+        "hydra.sweeper.sampler.seed=1", "system.sentences=range(0,3)",
     )  # fmt: skip
     import optuna
 
@@ -350,6 +350,19 @@ def test_hydras_own_optimiser(files: Path, cli: Cli) -> None:
     assert [trial.state.name for trial in failed] == ["FAIL"] * len(failed)
     assert all(trial.state.name == "COMPLETE" and trial.values for trial in trials if trial not in failed)
     assert called.code == (1 if failed else 0)
+
+
+@pytest.mark.slow
+def test_hydras_own_optimiser_whose_cells_all_fail(files: Path, cli: Cli) -> None:
+    """It then asks for the best of none, and falls over."""
+    needs_plugin("hydra_optuna_sweeper")
+    called = cli(
+        *RUN, "--multirun", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "objective=bleu", "system=lead",
+        "system.sentences=range(0,1)",
+    )  # fmt: skip
+    assert called.code == 1
+    assert "the sweeper ended with ValueError: " in called.err and "best_trial" not in called.err
+    assert "2 of 2 cells failed:\n  0 sentences=0: system.sentences=0; expected at least 1" in called.err
 
 
 @pytest.mark.slow

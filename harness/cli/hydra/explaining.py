@@ -57,6 +57,9 @@ def report(func: Callable[[], Any], arguments: list[str]) -> Any:
         elif isinstance(error, HydraException | OmegaConfBaseException):
             complain(_explained(error, arguments))
             sys.exit(2 if isinstance(error, OverrideParseException) else 1)
+        elif Sweep.current is not None and Sweep.current.failed:  # another's sweeper, which a failed cell confused
+            complain(f"the sweeper ended with {type(error).__name__}: {error}")
+            sys.exit(Sweep.end())
         else:
             raise
         sys.exit(1)
