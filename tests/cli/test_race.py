@@ -70,6 +70,19 @@ def test_bad_cells_are_dropped_and_the_winner_is_finished(grid: Callable[..., An
     assert len(json.loads(compared.out)["comparisons"]) == 1 and "a race dropped them" in compared.err
 
 
+def test_what_is_wrong_with_the_outputs_is_said_once_a_cell(grid: Callable[..., Any]) -> None:
+    for name in ("good", "near"):
+        rows = [json.loads(line) for line in Path(f"{name}.jsonl").read_text().splitlines()]
+        write_jsonl(
+            Path(f"{name}.jsonl"), [row | {"output": row["output"] * (i % 3 > 0)} for i, row in enumerate(rows)]
+        )
+    called = raced(grid, "metrics=[bleu]", "system.path=good.jsonl,near.jsonl")
+    lines = called.out.splitlines()
+    assert sum("path=good.jsonl  BLEU" in line for line in lines) > 1  # once a round
+    assert sum("of the outputs are empty" in line for line in lines) == 2
+    assert ["of the outputs are empty" in line for line in lines[:4]] == [False, True, False, True]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [["metrics=[token_f1]"], ["metrics=[bleu]", "dataset.cluster=doc"]])
 def test_called_again_no_cell_goes_back(grid: Callable[..., Any], more: list[str]) -> None:

@@ -75,9 +75,9 @@ def ledger(words: Sequence[str | Path], below: Path | None = None) -> Ledger:
 
 def _newest(below: Path, word: str | None) -> Ledger:
     """The sweep of this group, or the newest that has a run of this name."""
-    found = records(below) if below.is_dir() else []
-    latest = [run for run in found if cell_of(run) is not None]
-    stored = [own for run in found for own in memberships(run)]
+    finished = records(below) if below.is_dir() else []
+    latest = [run for run in finished if cell_of(run) is not None]
+    stored = [own for run in finished for own in memberships(run)]
     open_cells = [own for own in unfinished(below) if own.group is not None] if below.is_dir() else []
     groups = {str(run.manifest["group"]) for run in stored} | {str(own.group) for own in open_cells}
     if word is not None and word not in groups:

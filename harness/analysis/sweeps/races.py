@@ -23,7 +23,8 @@ def race_of(runs: Sequence[RunRecord], error: float, seed: int) -> Race:
     for run in runs[1:]:
         if run.manifest["raced"]["data"] != first["data"]:
             raise HarnessError(
-                f"{run.cell or run.name} and {runs[0].cell or runs[0].name} race on different data; expected a grid of systems on one data set"
+                f"{run.cell or run.name} and {runs[0].cell or runs[0].name} race on different data; expected a grid of "
+                "systems on one data set"
             )
     clustered = runs[0].manifest["dataset"]["cluster"] is not None
     return Race(len(runs), first["of_units"], clustered, error, seed)

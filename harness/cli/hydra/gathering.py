@@ -106,9 +106,10 @@ class Gathering:
                     complain(f"cell {self._called(number)} failed: {cell.error}")
                 elif not self.config.json and not self.config.dry_run:
                     runs = [record(Path(folder)) for folder in cell.folders]
-                    self._told |= zip(cell.folders, runs, strict=True)
                     total = (self.total or len(self.cells)) - self.earlier
-                    print_ended(len(self.ended) - self.earlier, total, self.label(number), runs, cell.seconds)
+                    ended = len(self.ended) - self.earlier
+                    print_ended(ended, total, self.label(number), runs, cell.seconds, self._told)
+                    self._told |= zip(cell.folders, runs, strict=True)
 
     @property
     def failed(self) -> dict[int, str]:

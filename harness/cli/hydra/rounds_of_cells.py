@@ -149,13 +149,15 @@ class _Rounds:
         if self.config.json:
             return
         examples = runs[0].manifest["raced"]
-        digits = runs[0].scores[self.score].digits
+        score = runs[0].scores[self.score]
         head = f"round {place + 1} of {len(SHARES)}: {units:,} of {examples['of_units']:,} "
         head += "examples" if runs[0].manifest["dataset"]["cluster"] is None else "clusters"
         leader = runs[now.leader]
-        lines = [f"{head}, leader {leader.cell} ({self.score} {number(float(now.estimates[now.leader]), digits)})"]
+        lines = [
+            f"{head}, leader {leader.cell} ({score.title} {number(float(now.estimates[now.leader]), score.digits)})"
+        ]
         for i, run in enumerate(runs):
             if now.beaten[i]:
-                lines.append(f"  dropped {run.cell}: {number(float(now.lead[i]), digits)} behind")
+                lines.append(f"  dropped {run.cell}: {number(float(now.lead[i]), score.digits)} behind")
         lines.append("" if now.beaten.any() else "  nothing can be dropped yet\n")
         tell("\n".join(lines))

@@ -69,7 +69,7 @@ def _pattern(parent: Path, folders: Collection[Path], allowed: Collection[Path])
     """A shell's pattern that matches these folders and nothing that is not allowed: all of the parent, or all that
     begin with the words that their names begin with; None where there is none."""
     beside = [path for path in parent.iterdir() if not path.name.startswith(".")]
-    shared = os.path.commonprefix([folder.name for folder in folders])
+    shared = os.path.commonprefix([folder.name for folder in folders])  # noqa: RUF071  # letter by letter
     for start in ("", shared[: shared.rfind("-") + 1]):
         if set(folders) <= {path for path in beside if path.name.startswith(start)} <= set(allowed):
             return f"{shlex.quote(f'{parent}/{start}') if start else f'{shlex.quote(str(parent))}/'}*"
