@@ -1,5 +1,5 @@
-"""Python looks for garbage again and again while thousands of classes and functions are made, none of which is ever
-thrown away: that is a fifth of the time that importing a large package takes."""
+"""Python looks for garbage again and again while thousands of objects are made, none of which is thrown away: that is a
+fifth of the time that importing a large package takes, and a third of the time that reading many manifests does."""
 
 from __future__ import annotations
 

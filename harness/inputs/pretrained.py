@@ -160,7 +160,7 @@ class Pretrained:
     def fingerprint(self) -> str:
         """The hash of all that decides what the model computes; for a model of the hub its commit."""
         if self.location is None:
-            return self._hub_file("config.json").parent.name
+            return self._hub_config().parent.name
         if self.location.is_dir() and not self.any_weights:
             self._check_weights(self.location)
         return model_files.fingerprint(self._digests)
@@ -185,7 +185,7 @@ class Pretrained:
         """config.json; empty for a .gguf file, which has none."""
         if self.location is not None and self.location.is_file():
             return {}
-        path = self.location / "config.json" if self.location else self._hub_file("config.json")
+        path = self.location / "config.json" if self.location else self._hub_config()
         try:
             config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -221,13 +221,13 @@ class Pretrained:
             "expected this package with its extra: pip install '.[huggingface]' in a checkout"
         )
 
-    def _hub_file(self, name: str) -> Path:
+    def _hub_config(self) -> Path:
         try:
             from transformers.utils import cached_file
         except ImportError:
             raise self._missing("transformers") from None
         try:
-            return Path(str(cached_file(self.model, name, revision=self.revision)))
+            return Path(str(cached_file(self.model, "config.json", revision=self.revision)))
         except OSError as error:
             raise HarnessError(
                 f"{self.option}={self.model}: not a folder here, and not available from the model hub "

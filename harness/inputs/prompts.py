@@ -43,19 +43,18 @@ FEW_SHOT: dict[str, Any] = {"path": None, "count": 3, "seed": 0, "template": "{{
 
 
 class Prompt:
-    def __init__(self, template: str, few_shot: Mapping[str, Any] | None = None, place: str = "system") -> None:
-        """`place`: the config that has the options, for messages."""
-        self.template, self.place = _content(template, place), place
+    def __init__(self, template: str, few_shot: Mapping[str, Any] | None = None) -> None:
+        self.template = _content(template)
         unknown = [name for name in few_shot or {} if name not in FEW_SHOT]
         if unknown:
             raise HarnessError(
-                f"{place}.few_shot.{unknown[0]} is not an option; {place}.few_shot has: {', '.join(FEW_SHOT)}"
+                f"system.few_shot.{unknown[0]} is not an option; system.few_shot has: {', '.join(FEW_SHOT)}"
             )
         self.few_shot = {**FEW_SHOT, **(few_shot or {})}
         count = self.few_shot["count"]
         if not isinstance(count, int) or count < 0:
-            raise HarnessError(f"{place}.few_shot.count={count}; expected a whole number, 0 for none")
-        if place == "system" and self._constant:
+            raise HarnessError(f"system.few_shot.count={count}; expected a whole number, 0 for none")
+        if self._constant:
             raise HarnessError(
                 "system.prompt uses no field of the example, so that all outputs would be the same; expected "
                 "{{ source }}, say"
@@ -78,7 +77,7 @@ class Prompt:
         if len(drawn) < count:
             raise HarnessError(
                 f"{self.few_shot['path']} has {counted(len(drawn), 'example')} other than {example.id!r}; "
-                f"expected at least {count} ({self.place}.few_shot.count)"
+                f"expected at least {count} (system.few_shot.count)"
             )
         where = f"in {self.few_shot['path']}"
         return "".join(self._render(self._shot, "few_shot.template", row, where) for row in drawn)
@@ -90,10 +89,10 @@ class Prompt:
             return None
         if "few_shot" not in mentioned(self.template):
             raise HarnessError(
-                f"{self.place}.prompt does not show the examples of {self.place}.few_shot.path; "
+                "system.prompt does not show the examples of system.few_shot.path; "
                 "expected {{ few_shot }} where they go"
             )
-        rows = files.read_rows(self.few_shot["path"], f"a file of examples ({self.place}.few_shot.path)")
+        rows = files.read_rows(self.few_shot["path"], "a file of examples (system.few_shot.path)")
         return [{**row, "references": _listed(row.get("references"))} for _, row in rows]
 
     @property
@@ -116,7 +115,7 @@ class Prompt:
         try:
             return Template(text)
         except TemplateFault as error:
-            raise HarnessError(f"{self.place}.{option} is not a Jinja template: {error}") from None
+            raise HarnessError(f"system.{option} is not a Jinja template: {error}") from None
 
     def _render(self, template: Template, option: str, fields: Mapping[str, Any], where: str) -> str:
         try:
@@ -133,12 +132,12 @@ class Prompt:
             elif isinstance(error, UnsafeTemplate):
                 expected = "fields only, with Jinja's filters and tests"
             origin = f" ({named})" if option == "prompt" and (named := origin_of(self.template)) else ""
-            raise HarnessError(f"{self.place}.{option}{origin}: {error} {where}; expected {expected}") from None
+            raise HarnessError(f"system.{option}{origin}: {error} {where}; expected {expected}") from None
 
 
-def _content(template: str, place: str) -> str:
+def _content(template: str) -> str:
     """`@FILE` stands for the text of the file, without the end of its last line."""
-    if place != "system" or not template.startswith("@"):
+    if not template.startswith("@"):
         return template
     path = Path(template[1:]).expanduser()
     try:
@@ -146,7 +145,7 @@ def _content(template: str, place: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise HarnessError(
-            f"{place}.prompt={template}: {path} cannot be read ({reason}); expected a file with a template"
+            f"system.prompt={template}: {path} cannot be read ({reason}); expected a file with a template"
         ) from None
 
 
@@ -162,7 +161,7 @@ def with_text(system: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(prompt, str) or not prompt.startswith("@"):
         return dict(system)
     with suppress(HarnessError):
-        text = _content(prompt, "system")
+        text = _content(prompt)
         named = text.startswith(("@", "prompts:/"))  # else a text would be taken for the name of one
         return {**system, "prompt": f"{{{{ '{text[0]}' }}}}{text[1:]}" if named else text}
     return dict(system)

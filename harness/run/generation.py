@@ -298,9 +298,8 @@ def _storable(output: Output, gate: Gate) -> Output:
     kept = gate(output)
     if kept.error is None:
         return kept
-    return Output(
-        None, excerpt(kept.error), kept.info, kept.contexts
-    )  # a server may have sent back the key that it was sent
+    error = excerpt(kept.error)  # a server may have sent back the key that it was sent
+    return Output(None, error, kept.info, kept.contexts)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Objective:
     def check(self, metrics: Mapping[str, Metric], resamples: int) -> bool:
         """Whether more of it is better, where the metrics have it."""
         scores = {score: metric for metric in metrics.values() for score in metric.score_names}
-        known = {**{GENERATION + name: more for name, more in MEASURED.items()}}
+        known = {GENERATION + name: more for name, more in MEASURED.items()}
         known |= {score: metric.higher_is_better for score, metric in scores.items()}
         if self.name not in known or (self.bound and self.name not in scores):
             main = [score for score in scores if "." not in score]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from harness.inputs import regular
+from harness.inputs.garbage import left_alone
 from harness.store import index, shape
 from harness.types import HarnessError, RunRecord, RunRecords
 
@@ -25,7 +24,7 @@ def records(below: Path) -> RunRecords:
         folders = sorted(run_folders(str(below), 2))
     except OSError as error:
         raise HarnessError(f"{below} cannot be read ({error.strerror}); expected a folder with runs") from None
-    with collecting_no_garbage():
+    with left_alone():
         return _all(folders, index.Index(below))
 
 
@@ -58,18 +57,6 @@ def _stamp(folder: str, names: set[str]) -> str | None:
         return index.stamp(os.lstat(f"{folder}/scores.json"), os.lstat(f"{folder}/manifest.json"))
     except OSError:
         return None
-
-
-@contextmanager
-def collecting_no_garbage() -> Iterator[None]:
-    """Thousands of manifests are kept; looking through them for garbage takes a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def record(folder: Path) -> RunRecord:

@@ -52,7 +52,7 @@ def write(name: str, examples: Sequence[Example], key: str, place: Place) -> dic
         client = backend.opened(place.uri)
         dataset = _claimed(client, name, place)
         if any(dataset.tags.get(tag) != value for tag, value in content.items()):
-            _fill(client, place.uri, dataset.dataset_id, records_of(examples))
+            _fill(place.uri, dataset.dataset_id, records_of(examples))
             client.set_dataset_tags(dataset.dataset_id, content)  # last: what was cut short is done again
             dataset = client.get_dataset(dataset.dataset_id)
     return {"dataset_id": str(dataset.dataset_id), "digest": str(dataset.digest)}
@@ -101,7 +101,7 @@ def _record(example: Example, row: int) -> dict[str, Any]:
     }
 
 
-def _fill(client: Any, uri: str, dataset_id: str, records: Sequence[dict[str, Any]]) -> None:
+def _fill(uri: str, dataset_id: str, records: Sequence[dict[str, Any]]) -> None:
     """From the store itself: the public `merge_records` knows the store of the process only."""
     from mlflow.tracking._tracking_service.utils import _get_store
 

@@ -24,7 +24,7 @@ LAST_BITS = 1e-12
 """Of a sum of squares, what is rounding."""
 
 
-def scatter_figure(meta: Meta, kind: str | None = None, width: float | None = None) -> Figure:
+def scatter_figure(meta: Meta, kind: str | None = None) -> Figure:
     """`systems`, where there are three or more, or `outputs`."""
     panel = meta.joined.panel
     kind = kind or ("systems" if len(panel.systems) >= 3 else "outputs")
@@ -46,7 +46,7 @@ def scatter_figure(meta: Meta, kind: str | None = None, width: float | None = No
     count = int(panel.cells.sum()) if panel.human is not None else 0
     if kind == "outputs" and count > MOST_POINTS:
         caption += f" {MOST_POINTS:,} of {count:,} outputs are shown, the line is of all."
-    chart = scatter.draw(panels, plain(meta.human), names, *([width] if width else []))
+    chart = scatter.draw(panels, plain(meta.human), names)
     return Figure(f"people-{slugs([meta.dataset])[0]}", f"Metrics and people on {plain(meta.dataset)}", caption, chart)
 
 

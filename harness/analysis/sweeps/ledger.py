@@ -57,7 +57,7 @@ class Ledger:
         return any(own.run is not None and own.run.manifest.get("raced") for own in self.cells)
 
 
-def ledger(words: Sequence[str | Path], below: Path | None = None) -> Ledger:
+def ledger(words: Sequence[str | Path]) -> Ledger:
     """The sweep that is meant: by its group, by the name of its runs, by the folder that it is in or by one of its
     runs; by all of its runs; without a word the newest."""
     if len(words) > 1:
@@ -66,7 +66,7 @@ def ledger(words: Sequence[str | Path], below: Path | None = None) -> Ledger:
     if word is not None and Path(word).is_dir() and not (Path(word) / "manifest.json").exists():
         return _newest(Path(word), None)
     if word is None or not (Path(word) / "manifest.json").exists():
-        return _newest(below or runs_folder(), word)
+        return _newest(runs_folder(), word)
     run = record(Path(word))
     if not memberships(run):
         raise HarnessError(f"{word} is a run of its own; expected a cell of a sweep, or several runs")

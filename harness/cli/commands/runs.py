@@ -45,9 +45,9 @@ def call(options: Any) -> None:
 
     from harness.analysis.stored.catalog import json_of, runs
     from harness.analysis.stored.query import check, check_score, condition, text_of
+    from harness.inputs.garbage import left_alone
     from harness.inputs.project import runs_folder
     from harness.report.terminal.run_list import print_runs
-    from harness.store.records import collecting_no_garbage
     from harness.types import HarnessError
 
     options.below = options.below or str(runs_folder())
@@ -56,7 +56,7 @@ def call(options: Any) -> None:
             f"there is no folder {options.below[:200]}; expected one with runs (call this in the folder where you "
             "called harness run, or give --in DIR)"
         )
-    with collecting_no_garbage():
+    with left_alone():
         listed = runs(options.where, options.sort, options.below, options.limit)
         wanted = options.score or []
         for name in wanted:

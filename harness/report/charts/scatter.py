@@ -43,15 +43,14 @@ class Panel:
     """Of x, after the point."""
 
 
-def draw(panels: Sequence[Panel], human: str, names: Sequence[str], width: float = WIDTH) -> Any:
-    across = columns(len(panels), width, 220)
-    size = max(130, (width - 62 * across) / across)
-    charts = [_panel(panel, human, names, (size, width)) for panel in panels]
+def draw(panels: Sequence[Panel], human: str, names: Sequence[str]) -> Any:
+    across = columns(len(panels), WIDTH, 220)
+    width = max(130, (WIDTH - 62 * across) / across)
+    charts = [_panel(panel, human, names, width) for panel in panels]
     return side_by_side(charts, across)
 
 
-def _panel(panel: Panel, human: str, names: Sequence[str], sizes: tuple[float, float]) -> Any:
-    width, whole = sizes
+def _panel(panel: Panel, human: str, names: Sequence[str], width: float) -> Any:
     many = len(panel.points) > 60
     values = [
         {"system": p.name, "x": p.x, "y": p.y, "shown": number(p.x, panel.digits), "people": number(p.y, 3)}
@@ -64,7 +63,7 @@ def _panel(panel: Panel, human: str, names: Sequence[str], sizes: tuple[float, f
         scale=alt.Scale(zero=False, nice=False, padding=8),
         axis=alt.Axis(domain=False, ticks=False, tickCount=5, minExtent=EXTENT),
     )
-    colour, shape = systems(names, whole)
+    colour, shape = systems(names, WIDTH)
     dots = (
         alt.Chart(Values(values))
         .mark_point(filled=True, size=14 if many else 60, opacity=0.35 if many else 1)
