@@ -10,6 +10,7 @@ names.py     which names are names of secrets
 patterns.py  secrets known by what they look like
 walk.py      one walk through a config
 met.py       what was met, and text without it
+packing.py   a last look before files leave the machine
 
 >>> masked({"api_key": "sk-12", "base_url": "https://me:word@host/v1", "command": ["ask", "--token", "abcd"]})
 {'api_key': '***', 'base_url': 'https://***@host/v1', 'command': ['ask', '--token', '***']}

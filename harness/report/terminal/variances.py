@@ -16,7 +16,6 @@ from harness.report.terminal.summary import console
 
 PLURALS = {"batch order": "repeats", "output": "outputs of each example"}
 """Of what is not called by adding an s."""
-WORDS = ("no", "one", "two", "three")
 
 
 def print_variances(rows: Sequence[Any]) -> None:
@@ -63,11 +62,8 @@ def sentence(row: Any) -> str:
 
 def _bought(row: Any) -> Any:
     def words(purchase: Any) -> str:
-        count = WORDS[purchase.more] if purchase.more < len(WORDS) else f"{purchase.more:,}"
         unit = row.unit.partition(" ")[0]
-        narrowed = (
-            f"{count.capitalize()} more {plural(purchase.name)} would make it {number(purchase.error, row.digits)}"
-        )
+        narrowed = f"Two more {plural(purchase.name)} would make it {number(purchase.error, row.digits)}"
         if purchase.examples is None:
             return f"{narrowed}, which no number of {unit} would."
         if purchase.examples < 0.5:

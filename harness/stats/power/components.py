@@ -31,6 +31,8 @@ from harness.stats.resampling import generator
 from harness.types import Array
 
 DRAWS = 4_000
+MORE = 2
+"""Levels of a parameter that are bought."""
 EXAMPLE, REST = "example", "the rest"
 Levels = Mapping[str, NDArray[np.int64]]
 """For each parameter the level (cells,) that each cell has, from 0; every combination of levels is there once."""
@@ -100,14 +102,14 @@ class Parts:
             share *= self.levels.get(parameter, 1) / levels.get(parameter, 1)
         return share
 
-    def purchases(self, more: int = 2) -> Iterator[Purchase]:
+    def purchases(self) -> Iterator[Purchase]:
         """For each parameter what two more levels of it would do, and how many examples would do as much."""
         for name, count in self.levels.items():
-            then = self.at(self.units, {**self.levels, name: count + more})
+            then = self.at(self.units, {**self.levels, name: count + MORE})
             left = self.at(math.inf, self.levels)
             among = self.variance - left
             units = self.units * among / (then - left) if then > left else None
-            yield Purchase(name, more, math.sqrt(then), None if units is None else units - self.units)
+            yield Purchase(name, MORE, math.sqrt(then), None if units is None else units - self.units)
 
 
 def decomposed(

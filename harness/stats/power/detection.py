@@ -42,11 +42,11 @@ def needed(n: int, error: float, difference: float, level: float, power: float =
     )
 
 
-def power_of(difference: float, error: float, level: float, sides: int = 2) -> float:
+def power_of(difference: float, error: float, level: float) -> float:
     """The share of such experiments that would detect the difference."""
     if error == 0:
         return 1.0 if difference else 0.0
-    return NORMAL.cdf(abs(difference) / error - _threshold(level, sides))
+    return NORMAL.cdf(abs(difference) / error - _threshold(level, sides=2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,7 @@ class Power:
     """What papers call the score; empty: its name."""
 
 
-def powers(
-    rows: Sequence[Comparison], difference: float | None, level: float, power: float = POWER, sides: int = 2
-) -> list[Power]:
+def powers(rows: Sequence[Comparison], difference: float | None, level: float, power: float = POWER) -> list[Power]:
     """For each comparison the power for a difference, by default the one that was seen."""
     if not 0 < power < 1:
         raise HarnessError(f"power={power}; expected a share between 0 and 1, such as 0.8")
@@ -97,7 +95,7 @@ def powers(
         if row.difference is None:
             continue
         asked, error = abs(row.difference if difference is None else difference), row.standard_error
-        few = row.n < fewest(level, sides)  # which no test tells apart
+        few = row.n < fewest(level)  # which no test tells apart
         estimates.append(
             Power(
                 row.dataset,
@@ -107,13 +105,13 @@ def powers(
                 row.n,
                 row.unit,
                 error,
-                None if error is None or few else smallest_detectable(error, level, power, sides),
+                None if error is None or few else smallest_detectable(error, level, power),
                 asked,
-                0.0 if few else None if error is None else power_of(asked, error, level, sides),
-                None if error is None or not asked else needed(row.n, error, asked, level, power, sides),
+                0.0 if few else None if error is None else power_of(asked, error, level),
+                None if error is None or not asked else needed(row.n, error, asked, level, power),
                 row.digits,
                 title=row.title,
-                note=reason(row.n, row.unit, level, sides) if few else row.note,
+                note=reason(row.n, row.unit, level) if few else row.note,
             )
         )
     return estimates

@@ -83,17 +83,17 @@ def _range(values: NDArray[np.float64]) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def by_value(values: Sequence[Any], most: int = VALUES) -> Split:
+def by_value(values: Sequence[Any]) -> Split:
     """A bucket for each value, the most frequent first (numbers in their order); where there are many, `other` last."""
     names = [_name(value) for value in values]
     counts = Counter(names)
     ranked = sorted(counts, key=lambda name: (-counts[name], name))
     numbers = {name: value for name, value in zip(names, values, strict=True) if is_number(value)}
     if len(counts) > DOZEN:
-        rest = ranked[most:]
-        ranked = [*ranked[:most], f"other ({counted(len(rest), 'value')})"]
-        place = {name: i for i, name in enumerate(ranked[:most])}
-        return Split(tuple(ranked), np.array([place.get(name, most) for name in names]), False)
+        rest = ranked[VALUES:]
+        ranked = [*ranked[:VALUES], f"other ({counted(len(rest), 'value')})"]
+        place = {name: i for i, name in enumerate(ranked[:VALUES])}
+        return Split(tuple(ranked), np.array([place.get(name, VALUES) for name in names]), False)
     ordered = len(numbers) >= len(counts) - (NONE in counts)
     if ordered:
         ranked = sorted(counts, key=lambda name: (name not in numbers, numbers.get(name, 0)))
