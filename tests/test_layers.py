@@ -75,14 +75,21 @@ def names_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Full names in all import statements of a module."""
+    return tuple(names_of(ast.walk(tree(path))))
+
+
+def called(node: ast.Call) -> str:
+    """`f` of `f(…)` and of `a.f(…)`."""
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+
+
 def by_text(path: Path) -> Iterator[str]:
     """Modules that `import_module` is called with by name, or by the start of one: `f"harness.cli.commands.{name}"`."""
     for node in ast.walk(tree(path)):
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).endswith(("import_module", "__import__"))
-            and node.args
-        ):
+        if isinstance(node, ast.Call) and node.args and called(node) in ("import_module", "__import__"):
             text = node.args[0]
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 yield text.value
@@ -117,7 +124,7 @@ def local(names: Iterable[str]) -> set[str]:
 def graph() -> dict[str, set[str]]:
     """For each module all others that it imports in any way. The facade `harness` is no part of it."""
     return {
-        name: local([*names_of(ast.walk(tree(path))), *by_text(path)]) - {name, "harness"}
+        name: local([*imported(path), *by_text(path)]) - {name, "harness"}
         for name, path in modules().items()
         if name != "harness"
     }
@@ -222,9 +229,9 @@ def test_the_facade_is_imported_by_nobody() -> None:
 def public_names(path: Path) -> set[str]:
     """Names that a module takes from the package itself: `compare` of `from harness import compare`, or of
     `harness.compare` after `import harness`."""
-    nodes = list(ast.walk(tree(path)))
-    names = {name.removeprefix("harness.") for name in names_of(nodes) if name.startswith("harness.")}
-    if "harness" in names_of(nodes):
+    names = {name.removeprefix("harness.") for name in imported(path) if name.startswith("harness.")}
+    if "harness" in imported(path):
+        nodes = ast.walk(tree(path))
         names |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "harness"}
     return {n for n in names if "." not in n and not n.startswith("__") and f"harness.{n}" not in modules()}
 
@@ -237,8 +244,7 @@ def test_a_package_that_one_place_knows(package: str) -> None:
     offenders = [
         name
         for name, path in modules().items()
-        if package in {other.partition(".")[0] for other in names_of(ast.walk(tree(path)))}
-        and not within(name, [OWNERS[package]])
+        if package in {other.partition(".")[0] for other in imported(path)} and not within(name, [OWNERS[package]])
     ]
     assert not offenders, report(f"{OWNERS[package]} alone imports {package}; imported too by:", offenders)
 
