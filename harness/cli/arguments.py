@@ -104,12 +104,9 @@ def loaded(options: argparse.Namespace) -> tuple[list[RunResult], RunResult | No
     from harness.analysis.comparing.groups import by_parameter
     from harness.analysis.stored.loading import loaded_runs
 
-    chosen, baseline = getattr(options, "group_by", None), getattr(options, "baseline", None)
-    runs, base = loaded_runs(options.runs, None, trust_of(options))
-    runs = by_parameter(runs, chosen)
-    if baseline is None:
-        return runs, base
-    return loaded_runs(runs, baseline, trust_of(options))
+    trust = trust_of(options)
+    runs = by_parameter(loaded_runs(options.runs, trust=trust)[0], getattr(options, "group_by", None))
+    return loaded_runs(runs, getattr(options, "baseline", None), trust)
 
 
 def as_json(command: argparse.ArgumentParser) -> None:

@@ -133,7 +133,8 @@ def reachable(uri: str) -> None:
         else:
             socket.create_connection((host, port), timeout=PATIENCE).close()
     except (OSError, http.client.HTTPException) as error:
-        raise ConnectionError(f"no answer from {scheme}://{host}:{port} ({error or type(error).__name__})") from None
+        reason = str(error) or type(error).__name__
+        raise ConnectionError(f"no answer from {scheme}://{host}:{port} ({reason})") from None
 
 
 @contextmanager

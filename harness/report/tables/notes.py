@@ -51,7 +51,6 @@ def _intervals(table: Table) -> Iterator[str]:
     methods = dict.fromkeys(
         score.method if score.method == OVER_SEEDS else f"{_method(score)}, {score.resamples:,} resamples{_seed(run)}"
         for run, score in cells
-        if run
     )
     if table.interval == "bounds":
         yield f"In brackets: {levels} intervals ({'; '.join(methods)})."
