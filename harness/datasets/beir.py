@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,17 @@ import numpy as np
 from harness.datasets.trec import judged_blocks
 from harness.inputs import files
 from harness.inputs.trec_files import QRELS, Table, unique
-from harness.types import Contexts, Dataset, Example, Examples, HarnessError, Texts
+from harness.types import BlockDataset, Contexts, Examples, HarnessError, Texts
 from harness.types.shown import counted
 from harness.types.texts import starts_of
 
 HEADER = ("query-id", "corpus-id", "score")
 
 
-class BeirDataset(Dataset):
+class BeirDataset(BlockDataset):
     def __init__(self, path: str, split: str = "test", corpus: bool = True, name: str | None = None) -> None:
         self.path, self.split, self.corpus = Path(path), split, corpus
         self.name = name or self.path.resolve().name
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         judged = self._judged()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,12 @@ from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import read_parts
 from harness.inputs.row_index import RowIndex, Span
 from harness.inputs.rows import Columns, Reader
-from harness.types import Dataset, Example, Examples
+from harness.types import BlockDataset, Examples
 
 EXPECTED = "a data file (dataset.path)"
 
 
-class FileDataset(Dataset):
+class FileDataset(BlockDataset):
     def __init__(
         self,
         path: str,
@@ -53,9 +52,6 @@ class FileDataset(Dataset):
     def columns_of(self) -> Columns:
         """Where each field of an example comes from."""
         return Columns(self.columns, drop=self.drop or ())
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         of_file = self.path, EXPECTED, self.quoting

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,14 @@ from harness.inputs import files
 from harness.inputs.blocks import examples_in_parts
 from harness.inputs.parts import Part, in_one, parts_of
 from harness.inputs.rows import Columns, Reader
-from harness.types import Dataset, Example, Examples, HarnessError
+from harness.types import BlockDataset, Examples, HarnessError
 
 AT_ONCE = 1024
 """Rows that are taken from a table together."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class HuggingFaceDataset(Dataset):
+class HuggingFaceDataset(BlockDataset):
     def __init__(
         self,
         path: str,
@@ -43,9 +42,6 @@ class HuggingFaceDataset(Dataset):
         self.columns = columns
         self.cluster = cluster
         self._about: dict[str, str] = {}
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         yield from examples_in_parts(self._parts(), Reader(self._rows, self.columns, self.cluster))

@@ -6,25 +6,21 @@ One example per line, ids are line numbers from 1; the source is optional.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from harness.inputs.text_lines import aligned_texts
-from harness.types import Dataset, Example, Examples, HarnessError, TextLists, Texts
+from harness.types import BlockDataset, Examples, HarnessError, TextLists, Texts
 
 
-class TextDataset(Dataset):
+class TextDataset(BlockDataset):
     def __init__(self, references: str | Sequence[str], source: str | None = None, name: str | None = None) -> None:
         self.references = [references] if isinstance(references, str) else list(references)
         self.source = source
         if not self.references and source is None:
             raise HarnessError("dataset=text has no files; expected dataset.references=[FILE,…] or dataset.source=FILE")
         self.name = name or Path(source or self.references[0]).stem
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         return by_line(self.source, self.references, {})

@@ -13,14 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from html import unescape
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from harness.inputs import files
 from harness.inputs.trec_files import QRELS, Table, read_table
-from harness.types import ABSENT, BLOCK, Contexts, Dataset, Example, Examples, HarnessError, TextLists, Texts
+from harness.types import ABSENT, BLOCK, BlockDataset, Contexts, Examples, HarnessError, TextLists, Texts
 from harness.types.shown import counted
 
 JUDGEMENTS, TOPICS = "relevance judgements (dataset.qrels)", "a file of topics (dataset.topics)"
@@ -36,15 +35,12 @@ Topic = tuple[str, str, dict[str, str]]
 """(id, query, other parts)."""
 
 
-class TrecDataset(Dataset):
+class TrecDataset(BlockDataset):
     def __init__(
         self, qrels: str, topics: str | None = None, cluster: str | None = None, name: str | None = None
     ) -> None:
         self.qrels, self.topics, self.cluster = Path(qrels), topics, cluster
         self.name = name or self.qrels.stem
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         judged = read_table(self.qrels, QRELS, JUDGEMENTS)

@@ -12,24 +12,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from harness.datasets.text import by_line
 from harness.inputs import files
-from harness.types import Dataset, Example, Examples, HarnessError, nearest
+from harness.types import BlockDataset, Examples, HarnessError, nearest
 
 METADATA = ("docid", "origlang", "genre", "domain")
 
 
-class WmtDataset(Dataset):
+class WmtDataset(BlockDataset):
     def __init__(self, testset: str, langpair: str, cluster: str | None = None) -> None:
         self.testset, self.langpair, self.cluster = testset, langpair, cluster
         self.name = f"{testset}-{langpair}"
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         source, references, others = self._files

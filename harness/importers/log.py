@@ -22,7 +22,7 @@ from harness.inputs import files
 from harness.inputs.kept import Kept
 from harness.types import (
     IMPORTED,
-    Dataset,
+    BlockDataset,
     Example,
     Examples,
     Gate,
@@ -237,7 +237,7 @@ def _digest(column: object) -> str:
 # ---------------------------------------------------------------- as parts of a run
 
 
-class LogDataset(Dataset):
+class LogDataset(BlockDataset):
     """The samples of a log."""
 
     def __init__(self, of: Log, cluster: str | None = None) -> None:
@@ -250,9 +250,6 @@ class LogDataset(Dataset):
                 f"{of.origin.place}: no sample has the field {self.cluster!r}; expected for --cluster one of "
                 f"{files.listed(own) if own else 'none: this log has no fields'}"
             )
-
-    def examples(self) -> Iterator[Example]:
-        return (example for block in self.blocks() for example in block)
 
     def blocks(self) -> Iterator[Examples]:
         rows = self._log.rows

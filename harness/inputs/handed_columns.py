@@ -33,11 +33,6 @@ def listed(column: Any, name: str, field: str) -> Any:
     return list(column)
 
 
-def missing(value: Any) -> bool:
-    """None, or the NaN that pandas has for it."""
-    return value is None or (isinstance(value, float) and value != value)
-
-
 def _names(table: Any) -> list[str] | None:
     """The columns of a table; None where it is a column."""
     if isinstance(table, Mapping):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from harness.inputs import files
-from harness.inputs.handed_columns import missing
 from harness.run.answers import Answers
 from harness.run.reading import content_of
 from harness.run.saving import InMemoryRun
@@ -80,7 +79,7 @@ class Columns:
         """With their contexts: another system would have retrieved others."""
         texts = _column(self.outputs) or Texts.of(
             [
-                files.text(None if missing(text) else text, f"outputs[{i}]", "output")
+                files.text(None if files.absent(text) else text, f"outputs[{i}]", "output")
                 for i, text in enumerate(self.outputs)
             ]
         )
@@ -113,7 +112,7 @@ class Columns:
             return Texts.nulls(len(self.outputs))
         return _column(self.sources) or Texts.of(
             [
-                None if missing(source) else files.text(source, f"sources[{i}]", "source")
+                None if files.absent(source) else files.text(source, f"sources[{i}]", "source")
                 for i, source in enumerate(self.sources)
             ]
         )
@@ -134,12 +133,12 @@ class Columns:
         return TextLists.of([self._references(i, given) for i, given in enumerate(self.references)])
 
     def _references(self, i: int, given: Any) -> tuple[str, ...]:
-        references = [given] if isinstance(given, str) else [] if missing(given) else given
+        references = [given] if isinstance(given, str) else [] if files.absent(given) else given
         if isinstance(references, Mapping) or not isinstance(references, Iterable):
             raise HarnessError(
                 f"references[{i}] is {type(given).__name__} {given!r}; expected a list of strings, or one"
             )
-        return tuple(files.text(text, f"references[{i}]", "reference") for text in references if not missing(text))
+        return tuple(files.text(text, f"references[{i}]", "reference") for text in references if not files.absent(text))
 
 
 def numbered(n: int) -> Texts:

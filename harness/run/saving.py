@@ -19,7 +19,7 @@ from harness.run.from_log import Destination, Received, job_of
 from harness.run.logging import Store, sync
 from harness.run.runner import run
 from harness.stats.options import Options
-from harness.types import Dataset, Example, Examples, HarnessError, Metric, Outputs, RunResult, System
+from harness.types import BlockDataset, Example, Examples, HarnessError, Metric, Outputs, RunResult, System
 
 TOOL = "harness.evaluate"
 
@@ -67,12 +67,9 @@ class StoredRun:
         return replace(read(self.folder, None), keep=self)
 
 
-class _Data(Dataset):
+class _Data(BlockDataset):
     def __init__(self, of: InMemoryRun) -> None:
         self._rows, self.cluster, self.name = of.answers.rows, of.cluster, "memory"
-
-    def examples(self) -> Iterator[Example]:
-        return (example for block in self.blocks() for example in block)
 
     def blocks(self) -> Iterator[Examples]:
         return self._rows.blocks()

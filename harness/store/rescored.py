@@ -21,8 +21,8 @@ from harness.store.textless import HASHED
 from harness.types import (
     ABSENT,
     PASSAGES,
+    BlockDataset,
     Contexts,
-    Dataset,
     Example,
     Examples,
     HarnessError,
@@ -88,14 +88,11 @@ def _values(folder: Path, field: str, column: Any, about: Mapping[str, Any]) -> 
     return [*[ABSENT] * first, *values[first:]] if first > 0 else values
 
 
-class StoredDataset(Dataset):
+class StoredDataset(BlockDataset):
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
         self.name: str = stored.manifest["dataset"]["name"]
         self.cluster = stored.cluster
-
-    def examples(self) -> Iterator[Example]:
-        return (example for block in self.blocks() for example in block)
 
     def blocks(self) -> Iterator[Examples]:
         rows = self.stored.rows

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from harness.inputs.kept import Kept
 from harness.store.folder import read_rows
 from harness.store.rescored import Stored
-from harness.types import Dataset, Example, Examples, HarnessError, Outputs, Rows, System, Texts, text_columns
+from harness.types import BlockDataset, Example, Examples, HarnessError, Outputs, Rows, System, Texts, text_columns
 from harness.types.shown import counted
 
 Places = NDArray[np.int64]
@@ -133,14 +133,11 @@ def _back(of: NDArray[np.int32]) -> Places:
     return back
 
 
-class ShardsDataset(Dataset):
+class ShardsDataset(BlockDataset):
     def __init__(self, shards: Shards) -> None:
         self.shards = shards
         self.name: str = shards.manifest["dataset"]["name"]
         self.cluster = shards.stored[0].cluster
-
-    def examples(self) -> Iterator[Example]:
-        return (example for block in self.blocks() for example in block)
 
     def blocks(self) -> Iterator[Examples]:
         for chosen in _in_blocks(self.shards.starts):

@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,14 @@ from harness.inputs.project import runs_folder
 from harness.inputs.rows import Columns, Reader
 from harness.tracking import evaluation_datasets
 from harness.tracking.backend import client_of, default_uri, quiet, reachable
-from harness.types import Dataset, Example, Examples, HarnessError
+from harness.types import BlockDataset, Examples, HarnessError
 
 TARGET = "harness.tracking.datasets.MlflowDataset"
 log = logging.getLogger(__name__)
 RUN = re.compile(r"runs:/([^/]+)/?")
 
 
-class MlflowDataset(Dataset):
+class MlflowDataset(BlockDataset):
     def __init__(
         self,
         path: str,
@@ -54,9 +53,6 @@ class MlflowDataset(Dataset):
         run = RUN.fullmatch(path)
         self.name = input or (run[1] if run else Path(path).stem if ":/" in path else path)
         self._about: dict[str, str] = {}
-
-    def examples(self) -> Iterator[Example]:
-        return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[Examples]:
         reader = Reader(self._rows, self.columns, self.cluster)

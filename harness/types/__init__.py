@@ -38,19 +38,19 @@ from harness.types.nouns import (
     nothing,
     titled,
 )
-from harness.types.results import RunRecord, RunRecords, RunResult, RunResults, Slice, Statistics
-from harness.types.seams import Cache, Dataset, Progress, Step, System, Systems
+from harness.types.results import RunRecord, RunRecords, RunResult, RunResults, Slice, Statistics, dropped
+from harness.types.seams import BlockDataset, Cache, Dataset, Progress, Step, System, Systems
 from harness.types.side_by_side import Comparison, Comparisons, Figure, Group, Interaction, Study
 from harness.types.text_columns import ABSENT, BLOCK, IMPORTED, PASSAGES, Batch, Examples, Outputs, joined_columns
 from harness.types.texts import TextLists, Texts, text_fault
 from harness.types.tracker import Outcome, Tracked, Tracker
 
 __all__ = [
-    "ABSENT", "BLOCK", "IMPORTED", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "Cache",
-    "Checkpoint", "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset", "Engine",
-    "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists", "Metric",
-    "Outcome", "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult",
+    "ABSENT", "BLOCK", "IMPORTED", "PASSAGES", "Advance", "Alignment", "Array", "Arrays", "Batch", "BlockDataset",
+    "Cache", "Checkpoint", "Comparison", "Comparisons", "Context", "ContextFault", "Contexts", "Curve", "Dataset",
+    "Engine", "Example", "Examples", "Figure", "Gate", "Group", "HarnessError", "Integers", "Interaction", "Lists",
+    "Metric", "Outcome", "Output", "Outputs", "Progress", "Recipe", "Rows", "RunRecord", "RunRecords", "RunResult",
     "RunResults", "Score", "Signature", "Slice", "Statistics", "Step", "Study", "System", "Systems", "TextLists",
-    "Texts", "Tracked", "Tracker", "Trend", "bound_name", "check_choice", "check_least", "check_number",
+    "Texts", "Tracked", "Tracker", "Trend", "bound_name", "check_choice", "check_least", "check_number", "dropped",
     "joined_columns", "nearest", "nothing", "text_fault", "titled",
 ]  # fmt: skip

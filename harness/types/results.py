@@ -269,3 +269,9 @@ class RunResults(Shown, list[RunResult]):
 
     def shapes(self) -> Iterable[Shape]:
         yield runs_of(self, counted(len(self), "run"))
+
+
+def dropped(run: RunResult | RunRecord) -> bool:
+    """Whether a race ended it before it had answered all examples."""
+    raced = run.manifest.get("raced") if run.manifest else None
+    return raced is not None and raced["units"] < raced["of_units"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -36,7 +37,7 @@ class Dataset(ABC):
         """The examples, as a stream in the data's order."""
 
     def blocks(self) -> Iterator[Examples]:
-        """The same examples as columns, in parts of any size; a data set that is read in columns overrides this."""
+        """The same examples as columns, in parts of any size."""
         return blocks_of(self.examples())
 
     def located(self, first: int, rows: int) -> Any:
@@ -52,6 +53,17 @@ class Dataset(ABC):
         """What pins the data where its name does not (the commit a hub resolved, hashes of files), for the manifest.
         Asked for after the examples were read."""
         return {}
+
+
+class BlockDataset(Dataset):
+    """A data set that is read in columns."""
+
+    def examples(self) -> Iterator[Example]:
+        return chain.from_iterable(self.blocks())
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Examples]:
+        """The examples as columns, in parts of any size."""
 
 
 class System(ABC):

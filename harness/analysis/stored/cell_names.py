@@ -24,12 +24,6 @@ def memberships(run: RunRecord) -> list[RunRecord]:
     return own + [replace(run, manifest={**run.manifest, **other}) for other in run.manifest.get("also", ())]
 
 
-def dropped(run: RunResult | RunRecord) -> bool:
-    """Whether a race ended it before it had answered all examples."""
-    raced = run.manifest.get("raced") if run.manifest else None
-    return raced is not None and raced["units"] < raced["of_units"]
-
-
 def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:
     """What cells are called: by what their sweep varies, where that tells all of them apart; None where it does not, or
     where they are not cells of one sweep."""

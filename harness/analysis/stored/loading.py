@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.comparing import groups
-from harness.analysis.stored.cell_names import cell_of, dropped, in_order, listed, memberships
+from harness.analysis.stored.cell_names import cell_of, in_order, listed, memberships
 from harness.analysis.stored.many import Many
 from harness.analysis.stored.trust import Trust, Trusted, described
 from harness.inputs import files
@@ -22,7 +22,7 @@ from harness.inputs.project import runs_folder
 from harness.run.saving import StoredRun
 from harness.store import finished, records
 from harness.store.places import find
-from harness.types import HarnessError, RunRecord, RunResult
+from harness.types import HarnessError, RunRecord, RunResult, dropped
 
 log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"

@@ -9,9 +9,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from harness.analysis.stored.catalog import json_of, newest_comparable, side_by_side
-from harness.analysis.stored.cell_names import cell_of, dropped
+from harness.analysis.stored.cell_names import cell_of
 from harness.cli.output import print_json
-from harness.types import Curve, RunRecord
+from harness.types import Curve, RunRecord, dropped
 
 Failures = Mapping[int, str]
 """What went wrong, by the number of the cell."""

@@ -21,7 +21,7 @@ from harness.report.terminal.generation_line import generation_line
 from harness.report.terminal.layout import Columns, show
 from harness.report.terminal.screen import Screen
 from harness.report.terminal.slice_table import slice_notes, slice_tables, worst_slice
-from harness.types import RunRecord, RunResult, Score
+from harness.types import RunRecord, RunResult, Score, dropped
 
 PIPED = 1_000_000
 """Columns of what is not a terminal: nothing is folded there."""
@@ -172,7 +172,7 @@ def print_summary(
 
     `labels` says what runs on one data set are called, their systems by default."""
     out = console()
-    runs = [run for run in runs if not _dropped(run)]
+    runs = [run for run in runs if not dropped(run)]
     keys = {run.dataset_key: run.dataset for run in runs}
     for key, dataset in keys.items():
         on_it = [run for run in runs if run.dataset_key == key]
@@ -197,12 +197,6 @@ def print_summary(
                 tall.add_row(f"  {titles[name]}", *pair)
         show(out, wide, long, tall, last=tall)
         out.print()
-
-
-def _dropped(run: RunResult | RunRecord) -> bool:
-    """Whether a race ended it before it had answered all examples: it is shown beside what the race came to."""
-    raced = run.manifest.get("raced") if run.manifest else None
-    return raced is not None and raced["units"] < raced["of_units"]
 
 
 def _cells(run: RunResult | RunRecord, name: str, digits: int) -> tuple[str, str]:
