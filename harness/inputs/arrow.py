@@ -3,8 +3,8 @@
 `pyarrow.array` imports pandas whenever it is given a list, and that takes longer than scoring ten thousand pairs. What
 a run needs (texts, lists of texts, numbers) is laid out here as Arrow has it: buffers and offsets.
 
->>> texts(["a", None, "né"]).to_pylist(), text_lists([["a", "b"], []]).to_pylist()
-(['a', None, 'né'], [['a', 'b'], []])
+>>> texts(["a", None, "né"]).to_pylist()
+['a', None, 'né']
 >>> values([1, None, 3]).to_pylist(), values([True, False]).to_pylist(), numbers(np.array([0.5, np.nan])).to_pylist()
 ([1, None, 3], [True, False], [0.5, None])
 """
@@ -12,7 +12,7 @@ a run needs (texts, lists of texts, numbers) is laid out here as Arrow has it: b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,27 +20,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.types import Array, Lists, Texts
-from harness.types.texts import starts_of
+from harness.types.texts import bitmap, list_array, starts_of
 
-SMALL = 2**31 - 1
-"""Bytes, or items, that offsets of 32 bits can tell apart."""
 _KINDS = {int: (np.int64, pa.int64()), float: (np.float64, pa.float64())}
 
 
 def texts(strings: Sequence[str | None]) -> pa.Array:
     """A column of texts; None is null."""
-    present = None
-    if None in strings:
-        present = np.fromiter((text is not None for text in strings), np.bool_, len(strings))
-        strings = [text or "" for text in strings]
-    joined = "".join(strings).encode()  # type: ignore[arg-type]  # no None is left
-    if len(joined) == sum(map(len, strings)):  # type: ignore[arg-type]
-        lengths = np.fromiter(map(len, strings), np.int64, len(strings))  # type: ignore[arg-type]
-    else:
-        lengths = np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings))  # type: ignore[union-attr]
-    wide = len(joined) > SMALL
-    buffers = [_bitmap(present), _offsets(lengths, wide), pa.py_buffer(joined)]
-    return pa.Array.from_buffers(pa.large_string() if wide else pa.string(), len(strings), buffers)
+    return Texts.of(strings).array
 
 
 def utf8(strings: Sequence[str | None]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -67,22 +54,12 @@ def plain(texts: Texts) -> list[str]:
         return [data[a:b].tobytes().decode("utf-8", "surrogatepass") for a, b in pairwise(starts.tolist())]
 
 
-def text_lists(lists: Sequence[Sequence[str]]) -> pa.Array:
-    """A column of lists of texts."""
-    items = texts(list(chain.from_iterable(lists)))
-    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-    wide = len(items) > SMALL
-    kind = pa.large_list(items.type) if wide else pa.list_(items.type)
-    return pa.Array.from_buffers(kind, len(lists), [None, _offsets(lengths, wide)], children=[items])
-
-
 def numbers(array: NDArray[Any]) -> pa.Array:
     """A column of numbers (n,); NaN is null."""
     array = np.ascontiguousarray(array)
     missing = np.isnan(array) if array.dtype.kind == "f" else None
-    bitmap = None if missing is None or not missing.any() else _bitmap(~missing)
-    kind = pa.from_numpy_dtype(array.dtype)
-    return pa.Array.from_buffers(kind, len(array), [bitmap, pa.py_buffer(array)])
+    buffers = [None if missing is None else bitmap(~missing), pa.py_buffer(array)]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), buffers)
 
 
 def counts(array: NDArray[Any]) -> pa.Array:
@@ -95,8 +72,7 @@ def counts(array: NDArray[Any]) -> pa.Array:
     numbers = np.where(missing, 0, array).astype(np.int64)
     if (numbers != array)[~missing].any():
         raise ValueError("not only whole numbers in a column of counts")
-    buffers = [_bitmap(~missing) if missing.any() else None, pa.py_buffer(numbers)]
-    return pa.Array.from_buffers(pa.int64(), len(numbers), buffers)
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [bitmap(~missing), pa.py_buffer(numbers)])
 
 
 def number_lists(lists: Lists) -> pa.Array:
@@ -121,19 +97,18 @@ def values(items: Sequence[Any], kind: type | None = None) -> pa.Array:
         return texts(items)
     if kind is list:
         return _value_lists(items)
-    present = np.fromiter((item is not None for item in items), np.bool_, len(items))
-    bitmap = None if present.all() else _bitmap(present)
+    present = bitmap(np.fromiter((item is not None for item in items), np.bool_, len(items)))
     if kind is bool:
-        bits = _bitmap(np.fromiter(map(bool, items), np.bool_, len(items)))
-        return pa.Array.from_buffers(pa.bool_(), len(items), [bitmap, bits])
+        bits = np.packbits(np.fromiter(map(bool, items), np.bool_, len(items)), bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), len(items), [present, pa.py_buffer(bits)])
     if kind in _KINDS:
         dtype, arrow = _KINDS[kind]
-        plain = items if bitmap is None else [item or 0 for item in items]
+        plain = items if present is None else [item or 0 for item in items]
         try:
             array: NDArray[Any] = np.fromiter(plain, dtype, len(items))
         except OverflowError:
             return pa.array(items)
-        return pa.Array.from_buffers(arrow, len(items), [bitmap, pa.py_buffer(array)])
+        return pa.Array.from_buffers(arrow, len(items), [present, pa.py_buffer(array)])
     return pa.array(items)
 
 
@@ -146,10 +121,7 @@ def _value_lists(lists: Sequence[list[Any] | None]) -> pa.Array:
     items = values([item for part in lists if part is not None for item in part])
     present = np.fromiter((part is not None for part in lists), np.bool_, len(lists))
     lengths = np.fromiter((len(part or ()) for part in lists), np.int64, len(lists))
-    wide = len(items) > SMALL
-    kind = pa.large_list(items.type) if wide else pa.list_(items.type)
-    bitmap = None if present.all() else _bitmap(present)
-    return pa.Array.from_buffers(kind, len(lists), [bitmap, _offsets(lengths, wide)], children=[items])
+    return list_array(items, starts_of(lengths), present)
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
@@ -213,13 +185,3 @@ def lists(column: pa.ChunkedArray) -> Lists:
     items = array.values
     whole = np.frombuffer(items.buffers()[1] or b"", np.int64, len(items), items.offset * 8)
     return Lists(whole[begins[0] : begins[-1]].copy(), begins - begins[0])
-
-
-def _offsets(lengths: NDArray[np.int64], wide: bool) -> pa.Buffer:
-    offsets = np.zeros(len(lengths) + 1, np.int64 if wide else np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return pa.py_buffer(offsets)
-
-
-def _bitmap(present: NDArray[np.bool_] | None) -> pa.Buffer | None:
-    return None if present is None else pa.py_buffer(np.packbits(present, bitorder="little"))

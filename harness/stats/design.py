@@ -114,11 +114,8 @@ class Design:
         """The same rows, strata of too few units merged."""
         if not self.small_strata:
             return self
-        of_unit = _merged(np.repeat(np.arange(len(self.sizes)), self.sizes))
-        order = np.argsort(of_unit, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return replace(self, members=place[self.members], sizes=np.bincount(of_unit))
+        members, sizes = _in_strata(self.members, _merged(np.repeat(np.arange(len(self.sizes)), self.sizes)))
+        return replace(self, members=members, sizes=sizes)
 
     def in_buckets(self, names: Sequence[object], units: Units) -> Design:
         """The same rows with buckets for units, where there are too many of these; `names` (n,): of their units."""
@@ -241,6 +238,11 @@ def _by_stratum(members: Codes, strata: Sequence[object]) -> tuple[Codes, Codes]
             f"the cluster of row {torn[0] + 1} lies in two strata ({strata[torn[0]]!r} is one); "
             "expected every cluster within one stratum"
         )
+    return _in_strata(members, of_unit)
+
+
+def _in_strata(members: Codes, of_unit: Codes) -> tuple[Codes, Codes]:
+    """The same, given the stratum of each unit (units,)."""
     order = np.argsort(of_unit, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

@@ -17,6 +17,7 @@ from harness.types.lists import Lists, Rows
 from harness.types.metric import Metric
 from harness.types.nouns import Array, Score, Signature, bound_name
 from harness.types.shown import Shape, Shown, counted, runs_of, scores_of
+from harness.types.texts import Places, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ class Statistics:
         whole = Rows.of(rows)
         return replace(self, load=lambda: whole)
 
-    def taken(self, places: Sequence[int]) -> Statistics:
+    def taken(self, places: Places) -> Statistics:
         """The rows of these examples, in this order."""
         return replace(self, load=lambda: self.whole[places])
 
@@ -160,6 +161,12 @@ class RunResult(Shown):
         """Some columns of the table, which is not kept for them: of hundreds of runs that is much."""
         table = self.__dict__.get("table")
         return (self.load() if table is None else table).select(list(names))
+
+    def taken(self, places: Places) -> RunResult:
+        """The same with the rows at these places, in this order."""
+        rows = whole_numbers(places)
+        statistics = {name: part.taken(places) for name, part in self.statistics.items()}
+        return replace(self, load=lambda: self.table.take(rows), statistics=statistics)
 
     def with_examples(self, examples: pd.DataFrame) -> RunResult:
         """The run with these rows instead, say with another column to see scores by."""

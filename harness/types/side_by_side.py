@@ -222,6 +222,11 @@ class Study(Shown):
     def runs(self) -> list[RunResult]:
         return [run for group in self.groups for run in group.runs]
 
+    def best(self, group: Group, score: str) -> RunResult | None:
+        """The run of a group that is the best by a score; None where fewer than two were compared."""
+        names = self.leaders.get((group.dataset, score), ())
+        return next((run for run in group.runs if names and run.name == names[0]), None)
+
     @property
     def of_seeds(self) -> bool:
         """Whether the tests are of new seeds."""

@@ -24,13 +24,6 @@ def test_texts(strings: list[str | None]) -> None:
     assert column.equals(pa.array(strings, pa.string()))
 
 
-@given(st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs"])))))
-def test_lists_of_texts(lists: list[list[str]]) -> None:
-    column = arrow.text_lists(lists)
-    column.validate(full=True)
-    assert column.equals(pa.array(lists, pa.list_(pa.string())))
-
-
 @pytest.mark.parametrize(
     "items",
     [

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.comparing import groups
 from harness.analysis.comparing.batch_order import is_greedy
+from harness.analysis.comparing.pairing import check_known
 from harness.analysis.stored import parameters as sweeps
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.analysis.stored.trust import Trusted
@@ -22,7 +23,7 @@ from harness.stats.power.components import EXAMPLE, Parts, Purchase, Source, dec
 from harness.stats.resampling import Sample, quiet_single_thread
 from harness.stats.seeds import cells
 from harness.store.sweep_cells import short_names
-from harness.types import Array, HarnessError, RunResult, nearest
+from harness.types import Array, HarnessError, RunResult
 
 BATCH_ORDER = "batch order"
 """What repeats of a greedy run differ by: a batch's size and order change the last bits of its numbers."""
@@ -79,11 +80,7 @@ def variance(runs: Sequence[Run], asked: Asked = DEFAULT, trust: Trusted = False
         for name in statistics.metric.score_names
         if "." not in name
     }
-    for score in asked.scores or ():
-        if score not in known:
-            raise HarnessError(
-                f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
-            )
+    check_known(asked.scores, known)
     return [part for subject in subjects for part in _of_subject(subject, asked)]
 
 

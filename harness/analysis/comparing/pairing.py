@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.analysis.comparing.shared_scores import on_shared_scores
 from harness.analysis.stored.cell_names import cell_of, labels
-from harness.inputs import arrow, files
+from harness.inputs import files
 from harness.types import Group, HarnessError, RunResult, nearest
 
 if TYPE_CHECKING:
@@ -67,6 +67,15 @@ def pairs_of(group: Group, baseline: RunResult | None = None) -> list[Pair]:
     return pairs
 
 
+def check_known(scores: Iterable[str] | None, known: Collection[str]) -> None:
+    """Refuses a score that is none of these."""
+    for score in scores or ():
+        if score not in known:
+            raise HarnessError(
+                f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
+            )
+
+
 def check_scores(groups: Sequence[Group], scores: Sequence[str] | None) -> None:
     """Refuses a score that no pair of runs has, and says which runs lack it."""
     runs = [run for group in groups for run in group.runs]
@@ -82,8 +91,7 @@ def check_scores(groups: Sequence[Group], scores: Sequence[str] | None) -> None:
         if score not in known and len(lacking) < len(runs):  # some were asked for it, and others for other scores
             raise HarnessError(f"{files.some(lacking)} {_has_or_have(lacking)} no {score}; expected it in every run")
         if score not in known:
-            hint = nearest(score, headline)
-            raise HarnessError(f"no run has the score {score!r}{hint}; expected one of {', '.join(headline)}")
+            check_known([score], headline)
         if "." in score:
             raise HarnessError(f"{score} is a sub-score, which gets an interval only; expected {score.split('.')[0]}")
         if not any(_pair_has(group, score) for group in groups):
@@ -236,9 +244,7 @@ def in_order(run: RunResult, first: RunResult, wanted_rows: pa.Table | None) -> 
             "expected runs on the same data"
         )
     order = sorted(range(len(ids)), key=lambda i: (example[ids[i][0]], ids[i][1]))
-    places = arrow.numbers(np.array(order, np.int64))
-    statistics = {name: part.taken(order) for name, part in run.statistics.items()}
-    return replace(run, load=lambda: run.table.take(places), statistics=statistics)
+    return run.taken(np.array(order, np.int64))
 
 
 def _differ(a: RunResult, b: RunResult, references: dict[int, str]) -> bool:

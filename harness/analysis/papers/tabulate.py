@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from harness.analysis.comparing.pairing import check_known
 from harness.analysis.comparing.study import study
 from harness.analysis.stored.loading import Run, loaded_runs
 from harness.report.tables import csv, latex, macros, markdown, notes, traced
@@ -160,11 +161,7 @@ def _tested(runs: Sequence[RunResult], base: RunResult | None, scores: Sequence[
         return None
     members = [*runs, base] if base else list(runs)
     known = dict.fromkeys(name for run in members for name in run.scores)
-    for score in scores:
-        if score not in known:
-            raise HarnessError(
-                f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
-            )
+    check_known(scores, known)
     counts = Counter((run.dataset_key, name) for run in members for name in run.scores)
     common = {name for (_, name), count in counts.items() if count > 1}
     return tuple(score for score in scores if "." not in score and score in common)

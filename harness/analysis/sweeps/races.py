@@ -11,7 +11,6 @@ import numpy as np
 from harness.analysis.comparing.pairing import in_order
 from harness.analysis.stored.loading import load_run
 from harness.analysis.stored.trust import Trust
-from harness.inputs import arrow
 from harness.stats.design import Design
 from harness.stats.selection.racing import Entries, Race, Standing, order, standing
 from harness.types import HarnessError, RunRecord, RunResult
@@ -54,10 +53,7 @@ def _first(run: RunResult, units: int, seed: int) -> RunResult:
     if len(known) <= units:
         return run
     chosen = {known[i] for i in order(known, seed)[:units]}
-    places = [i for i, name in enumerate(names) if name in chosen]
-    rows = arrow.numbers(np.array(places, np.int64))
-    statistics = {name: part.taken(places) for name, part in run.statistics.items()}
-    return replace(run, load=lambda: run.table.take(rows), statistics=statistics)
+    return run.taken(np.flatnonzero([name in chosen for name in names]))
 
 
 def _names(run: RunResult) -> list[str]:

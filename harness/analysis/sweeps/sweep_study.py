@@ -21,7 +21,6 @@ from harness.analysis.stored.loading import load_run
 from harness.analysis.stored.trust import Trusted
 from harness.analysis.sweeps.ledger import Cell, Ledger, ledger
 from harness.analysis.sweeps.parameter_levels import levels_of, sampled_in
-from harness.inputs import arrow
 from harness.inputs.choices import LEVEL, RESAMPLES, SEED
 from harness.report.terminal.progress import silent
 from harness.stats.design import Design
@@ -240,10 +239,7 @@ def _on_common_examples(runs: Sequence[RunResult]) -> list[RunResult]:
 
 
 def _restricted(run: RunResult, ids: set[str]) -> RunResult:
-    places = [i for i, own in enumerate(run.columns("id").column("id").to_pylist()) if own in ids]
-    rows = arrow.numbers(np.array(places, np.int64))
-    statistics = {name: part.taken(places) for name, part in run.statistics.items()}
-    return replace(run, load=lambda: run.table.take(rows), statistics=statistics)
+    return run.taken(np.flatnonzero([own in ids for own in run.columns("id").column("id").to_pylist()]))
 
 
 def _chosen(runs: Sequence[RunResult], wanted: str | None) -> tuple[str, str]:

@@ -128,14 +128,10 @@ def _reported(options: Any, asked: Any) -> None:
 
 def _wanted(rows: Any, scores: list[str] | None) -> Any:
     """Those of the scores that are asked for; each has some."""
-    from harness.types import HarnessError, nearest
+    from harness.analysis.comparing.pairing import check_known
 
-    known = list(dict.fromkeys(row.score for row in rows))
-    for score in scores or ():
-        if rows and score not in known:
-            raise HarnessError(
-                f"no run has the score {score!r}{nearest(score, known)}; expected one of {', '.join(known)}"
-            )
+    if rows:
+        check_known(scores, dict.fromkeys(row.score for row in rows))
     return [row for row in rows if scores is None or row.score in scores]
 
 

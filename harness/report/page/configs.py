@@ -28,14 +28,15 @@ def _shown(value: Any) -> str:
 
 def differing(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows `{name, values}` of what is not the same in all configs; `–` where a config has no such field."""
-    flats = [flat(config) for config in configs]
-    names = dict.fromkeys(name for fields in flats for name in fields)
-    rows = [{"name": name, "values": [fields.get(name, MISSING) for fields in flats]} for name in names]
-    return [row for row in rows if len(set(row["values"])) > 1]
+    return [row for row in _rows(configs) if len(set(row["values"])) > 1]
 
 
 def common_count(configs: Sequence[Mapping[str, Any]]) -> int:
     """How many fields are the same everywhere."""
+    return sum(len(set(row["values"])) == 1 for row in _rows(configs))
+
+
+def _rows(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     flats = [flat(config) for config in configs]
     names = dict.fromkeys(name for fields in flats for name in fields)
-    return sum(len({fields.get(name, MISSING) for fields in flats}) == 1 for name in names)
+    return [{"name": name, "values": [fields.get(name, MISSING) for fields in flats]} for name in names]

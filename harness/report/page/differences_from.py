@@ -30,8 +30,7 @@ def reference(study: Study, group: Group, titles: dict[str, str]) -> Reference |
     if not pairs:
         return None
     score = pairs[0].score
-    names = study.leaders.get((group.dataset, score), ())
-    best = next((run for run in group.runs if names and run.name == names[0]), None)
+    best = study.best(group, score)
     if best is None:
         return None
     seen = [

@@ -60,8 +60,7 @@ def _against(study: Study, group: Group, titles: Titles) -> Iterator[str]:
 def _best(study: Study, group: Group, titles: Titles) -> Iterator[str]:
     """Whom the tests call the best by the first score, and what they say of the others."""
     pairs = [row for row in study.comparisons if row.dataset == group.dataset]
-    names = study.leaders.get((group.dataset, pairs[0].score), ())
-    best = next((run for run in group.runs if names and run.name == names[0]), None)
+    best = study.best(group, pairs[0].score)
     if best is None:
         return
     seen = [row if row.system == best.name else row.turned() for row in pairs]
