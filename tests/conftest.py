@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,6 +109,24 @@ def called_in(folder: Path, *arguments: str) -> None:
         except SystemExit as ended:
             code = ended.code
     assert not code, f"harness {' '.join(arguments)} ends with {code}"
+
+
+@contextmanager
+def interrupted(after: int) -> Iterator[None]:
+    """Ctrl-C comes instead of the next run, after so many."""
+    from harness.run import runner
+
+    run, left = runner.run, [after]
+
+    def counted(job: Any, progress: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return run(job, progress)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "run", counted)
+        yield
 
 
 def gone(processes: list[int], patience: float = 60) -> bool:

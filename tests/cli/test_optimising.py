@@ -12,7 +12,7 @@ import pytest
 
 from harness.cli.hydra.space import space
 from harness.cli.hydra.studies import Trials, Wanted
-from tests.conftest import Called
+from tests.conftest import Called, interrupted
 
 optuna = pytest.importorskip("optuna")
 Cli = Callable[..., Called]
@@ -60,29 +60,16 @@ SAMPLERS = ["tpe", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cm
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_killed_study_goes_on_as_if_nothing_had_been(
-    sampler: str, toy: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from harness.run import runner
-
+def test_a_killed_study_goes_on_as_if_nothing_had_been(sampler: str, toy: Path, cli: Cli) -> None:
     options = (*TOY, "objective=bleu", f"hydra.sweeper.sampler={sampler}", "hydra.sweeper.trials=6")
     options = (*options, "hydra.sweeper.at_once=2", "limit=2", "metrics=bleu", "+system.options.y=interval(0,9)")
     (toy / "toy.py").write_text(FUNCTION.replace("example, x", "example, x, y"))
     assert cli(*options).code == 0
     whole = tried()
     Path("runs").rename("whole")
-    run, left = runner.run, [3]
-
-    def killed(job: Any, progress: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return run(job, progress)
-
-    monkeypatch.setattr(runner, "run", killed)
-    assert cli(*options).code == 130
+    with interrupted(after=3):
+        assert cli(*options).code == 130
     assert len([state for *_, state in tried() if state == "RUNNING"]) == 2
-    monkeypatch.setattr(runner, "run", run)
     assert cli(*options).code == 0
     assert tried() == whole
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.store.records import records
-from tests.conftest import needs_plugin, no_workers, write_jsonl
+from tests.conftest import interrupted, needs_plugin, no_workers, write_jsonl
 
 N = 160
 
@@ -112,25 +112,14 @@ def test_no_output_is_generated_twice(grid: Callable[..., Any]) -> None:
     assert sum(line.endswith(" 1") for line in asked) == N > sum(line.endswith(" 0") for line in asked)
 
 
-def test_a_race_that_was_broken_off(grid: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_race_that_was_broken_off(grid: Callable[..., Any]) -> None:
     """A cell that waits for its turn in a round was not dropped."""
-    from harness.run import runner
-
-    run, left = runner.run, [5]  # four of the first round, one of the second
-
-    def killed(job: Any, progress: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return run(job, progress)
-
-    monkeypatch.setattr(runner, "run", killed)
-    assert raced(grid, "metrics=[bleu]", "system.path=good.jsonl,near.jsonl,bad.jsonl,worst.jsonl").code == 130
+    with interrupted(after=5):  # four of the first round, one of the second
+        assert raced(grid, "metrics=[bleu]", "system.path=good.jsonl,near.jsonl,bad.jsonl,worst.jsonl").code == 130
     cells = json.loads(grid("sweep", "--json", "--resamples", "100").out)["cells"]
     furthest = max((run.manifest["raced"] for run in records(Path("runs"))), key=lambda own: float(own["share"]))
     assert 1 in furthest["left"] and 3 not in furthest["left"]
     assert [cells[i]["state"] for i in (0, 1, 3)] == ["interrupted", "interrupted", "dropped"]
-    monkeypatch.setattr(runner, "run", run)
     assert raced(grid, "metrics=[bleu]", "system.path=good.jsonl,near.jsonl,bad.jsonl,worst.jsonl").code == 0
     cells = json.loads(grid("sweep", "--json", "--resamples", "100").out)["cells"]
     assert [cell["state"] for cell in cells] == ["done", "done", "dropped", "dropped"]

@@ -15,15 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness
-from harness.testing import CannedSystem, read_calls
+from harness.testing import CannedSystem
 from tests.conftest import GOOD, ROWS, Called, write_jsonl
+from tests.made_up import calls
 
 Cli = Callable[..., Called]
 PREDICT = ("dataset=file", "dataset.path=dev.jsonl", "system=predictions", "metrics=lexical", "tracking=none")
-
-
-def calls() -> list[str]:
-    return [asked for batch in read_calls() for asked in batch.asked]
 
 
 def system(*options: str) -> tuple[str, ...]:
