@@ -15,7 +15,7 @@ import hydra
 import hydra._internal.utils as hydra_utils
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from harness import masking
 from harness.cli import output
@@ -200,7 +200,7 @@ def _cell(composed: DictConfig, number: int, finished: list[RunResult]) -> Ended
         if composed.dry_run:
             return Ended(number, estimates=tuple(_estimates(composed, many=True)))
         _run(composed, True, lambda result, several: finished.append(result))
-        value = values(_named(composed.objective), finished)
+        value = values(composed.objective, finished)
     except (Exception, SystemExit) as error:  # a function of the user's own may call exit()
         if os.environ.get("HYDRA_FULL_ERROR") == "1":
             raise
@@ -208,10 +208,6 @@ def _cell(composed: DictConfig, number: int, finished: list[RunResult]) -> Ended
             sys.excepthook(type(error), error, error.__traceback__)
         return Ended(number, error=_reason(error), folders=_folders(finished))
     return Ended(number, folders=_folders(finished), value=value)
-
-
-def _named(objective: Any) -> Any:
-    return list(objective) if OmegaConf.is_list(objective) else objective
 
 
 def _run(composed: DictConfig, many: bool, ended: Callable[[RunResult, bool], None]) -> None:

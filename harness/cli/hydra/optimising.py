@@ -62,7 +62,7 @@ def optimise(sweeper: Any, arguments: Sequence[str]) -> float | list[float] | No
 
 def directed(config: DictConfig) -> dict[str, str]:
     """Each objective of a multirun with its direction, if the chosen metrics have it."""
-    wanted = objectives(_plain(config.objective))
+    wanted = objectives(config.objective)
     if not wanted:
         return {}
     specs: Any = OmegaConf.to_container(config.metrics, resolve=True)
