@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import sacrebleu
 
 import harness
+from harness.metrics.bleu import Bleu
 from harness.metrics.rouge import Rouge
 from harness.types import HarnessError, RunResult
 from tests.conftest import BAD, GOOD, ROWS, Called
@@ -54,6 +56,21 @@ def test_no_references_where_no_metric_needs_them() -> None:
 def test_ids_are_texts_or_whole_numbers_of_any_kind() -> None:
     result = harness.evaluate(["a", "b", "c"], ["a", "b", "c"], "rouge", ids=[7, np.int64(8), "ü"], resamples=0)
     assert list(result.examples["id"]) == ["7", "8", "ü"]
+
+
+def test_options_of_ones_own_stay_beside_a_suite_and_a_name_has_one_choice() -> None:
+    def bleu(*metrics: Any) -> float | None:
+        return harness.evaluate(GOOD, REFERENCES, metrics, resamples=0).scores["bleu"].estimate
+
+    own = {"bleu": {"tokenize": "char"}}
+    assert bleu("lexical", own) == bleu(own, "lexical") == bleu(own) != bleu("lexical")
+    assert bleu("bleu", {"bleu": {}}, "bleu") == bleu("bleu")
+    for first, second in ((own, "bleu"), ("bleu", own), (own, {"bleu": {"tokenize": "zh"}}), (own, Bleu())):
+        with pytest.raises(HarnessError, match="metrics has 'bleu' twice, with different options; expected one, or a"):
+            bleu(first, second)
+    named = {"bleu_char": {"_target_": "harness.metrics.bleu.Bleu", "tokenize": "char"}}
+    scores = harness.evaluate(GOOD, REFERENCES, ["bleu", named], resamples=0).scores
+    assert scores["bleu_char"].estimate == bleu(own) and scores["bleu"].estimate == bleu("bleu")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ def listed(column: Any, name: str, field: str) -> Any:
     Strings are left as they are, for whoever checks the columns."""
     if column is None or isinstance(column, str | Contexts):
         return column
+    if hasattr(column, "collect"):  # a lazy table of polars
+        column = column.collect()
     if (names := _names(column)) is not None:
         column = column[_chosen(names, name, field)]
         if isinstance(column, str):

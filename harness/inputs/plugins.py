@@ -69,7 +69,7 @@ def typed(made: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         if option in hints and not _fits(value, hints[option]):
             if type(value) is not int or not _fits(str(value), hints[option]):
                 shown = masked({option: value})[option]
-                asked = _readable(hints[option]) + _as_list(f"{where}.{option}", shown, hints[option])
+                asked = _readable(hints[option]) + _as_typed(f"{where}.{option}", shown, hints[option])
                 raise HarnessError(f"{where}.{option} is {shown!r}; expected {asked}")
             fitting[option] = str(value)
     return fitting
@@ -96,11 +96,17 @@ def _fits(value: Any, hint: Any) -> bool:
     return True
 
 
-def _as_list(option: str, value: Any, hint: Any) -> str:
-    """How the words of a text are typed where a list was expected; nothing where they would need quotes."""
-    words = value.split() if isinstance(value, str) else []
-    plain = all(re.fullmatch(r"[\w./@:-]+", word, re.ASCII) for word in words)
-    return f", as '{option}=[{','.join(words)}]'" if words and plain and _fits(words, hint) else ""
+def _as_typed(option: str, value: Any, hint: Any) -> str:
+    """How the words of a text are typed where a list was expected, and a list where one value was, which asks for a run
+    for each; nothing where they would need quotes."""
+    several = isinstance(value, list)
+    words = [str(word) for word in (value if several else value.split() if isinstance(value, str) else [])]
+    if not words or not all(re.fullmatch(r"[\w./@:-]+", word, re.ASCII) for word in words):
+        return ""
+    if several:
+        fit = all(word is not None and _fits(word, hint) for word in value)
+        return f", or for a run with each: --multirun {option}={','.join(words)}" if fit else ""
+    return f", as '{option}=[{','.join(words)}]'" if _fits(words, hint) else ""
 
 
 PLURALS = {int: "whole numbers", float: "numbers", str: "texts"}

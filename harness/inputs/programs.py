@@ -62,10 +62,15 @@ class Lines:
                 break
         self.end()
 
+    def ready(self, timeout: float | None) -> bool:
+        """Whether within so many seconds there is a line, or the end of them."""
+        with self._changed:
+            return bool(self._changed.wait_for(lambda: self._waiting or self._ended, timeout))
+
     def get(self, timeout: float | None = None) -> bytes | None:
         """The next line, None after the last; `Empty` where there is none within so many seconds."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._waiting or self._ended, timeout):
+            if not self.ready(timeout):
                 raise Empty
             if not self._waiting:
                 return None

@@ -70,22 +70,36 @@ def _keyed(system: Any, received: bool = False) -> Any:
 
 def chosen_metrics(choices: Sequence[Choice] | Choice) -> dict[str, Metric]:
     """The metrics that Python code asks for, by their names."""
-    metrics: dict[str, Metric] = {}
+    chosen: dict[str, Mapping[str, Any] | Metric] = {}
+    alone: set[str] = set()  # asked for by themselves, whose options a suite leaves as they are
     several = isinstance(choices, Iterable) and not isinstance(choices, str | Mapping | Metric)
     for choice in cast("Iterable[Any]", choices) if several else [choices]:
         if not isinstance(choice, str | Mapping | Metric):
             raise HarnessError(
                 f"metrics has {choice!r}; expected a name, {{name: options}} or an object with the Metric seam"
             )
-        if isinstance(choice, Metric):
-            metrics[choice.name] = choice
-            continue
-        specs = metric_specs(choice) if isinstance(choice, str) else _with_options(choice)
-        for name, spec in specs.items():
-            metrics[name] = build_metric(name, spec)
-    if not metrics:
+        for name, meant in _meant(choice).items():
+            if isinstance(choice, str) and choice != name:
+                if name not in alone:
+                    chosen[name] = meant
+                continue
+            if name in alone and chosen[name] != meant:
+                target = meant["_target_"] if isinstance(meant, Mapping) else "module.Class"
+                raise HarnessError(
+                    f"metrics has {name!r} twice, with different options; expected one, or a name of its own for the "
+                    f"other: {{'my_{name}': {{'_target_': '{target}', …}}}}"
+                )
+            chosen[name] = meant
+            alone.add(name)
+    if not chosen:
         raise HarnessError("metrics is empty; expected at least one metric")
-    return metrics
+    return {name: meant if isinstance(meant, Metric) else build_metric(name, meant) for name, meant in chosen.items()}
+
+
+def _meant(choice: Choice) -> Mapping[str, Mapping[str, Any] | Metric]:
+    if isinstance(choice, Metric):
+        return {choice.name: choice}
+    return metric_specs(choice) if isinstance(choice, str) else _with_options(choice)
 
 
 def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:

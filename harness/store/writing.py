@@ -116,10 +116,9 @@ class _File:
         atomic.replace(self.temporary, self.path)
 
     def discard(self) -> None:
-        if not self._handle.closed:
+        for writing in (self._writer, self._handle) if not self._handle.closed else ():
             with suppress(OSError):  # there is no room for the end of the file either
-                self._writer.close()
-            self._handle.close()
+                writing.close()
         self.temporary.unlink(missing_ok=True)
 
 

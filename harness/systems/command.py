@@ -24,9 +24,10 @@ command and those of its arguments that are files are the same. `revision` state
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,10 @@ MOST_MB = 1024
 LOG = "stderr.log"
 GRACE = 10.0
 """Seconds for a program to end after its standard input was closed."""
+PATIENCE = 30.0
+"""Seconds without any answer yet, after which a warning says what may keep a program from answering."""
+
+log = logging.getLogger(__name__)
 
 
 class Command(System):
@@ -71,6 +76,7 @@ class Command(System):
         self.answer_mb = answer_mb
         self._running: _Kept | None = None
         self._silent, self._broke = 0, ""
+        self._warned = False
 
     @cached_property
     def _identity(self) -> str:
@@ -110,11 +116,11 @@ class Command(System):
         outputs: dict[str, Output] = {}
         try:
             while open_:
-                line = running.next(self.timeout)
+                line = running.next(self.timeout, None if self._warned else self._warn)
                 id_, output = _answer(line, f"line {running.lines.number} of its standard output", open_)
                 outputs[id_] = output
                 open_.remove(id_)
-                self._silent = 0
+                self._silent, self._warned = 0, True  # one that has answered is slow, not waiting
         except HarnessError as error:
             said = self._stop().splitlines()
             log = f" (all of it in {self.folder / LOG})" if self.folder else ""
@@ -123,6 +129,16 @@ class Command(System):
             self._stop()
             raise
         return outputs, self._broke
+
+    def _warn(self) -> None:
+        self._warned = True
+        log.warning(
+            "%s has answered nothing for %g seconds; unless it is still loading, it waits for the end of its input, or "
+            "keeps its answers back: expected a program that reads line by line and flushes each answer "
+            "(jq --unbuffered, sed -u)",
+            self.name,
+            PATIENCE,
+        )
 
     def _start(self) -> _Kept:
         if self._silent == MOST:
@@ -152,10 +168,15 @@ class _Kept(programs.Program):
         self.inbox: SimpleQueue[bytes | None] = SimpleQueue()
         super().__init__(command, iter(self.inbox.get, None), name, log, answer_mb)
 
-    def next(self, timeout: float | None) -> bytes:
-        """The next line that it writes."""
+    def next(self, timeout: float | None, silent: Callable[[], None] | None = None) -> bytes:
+        """The next line that it writes; `silent` is called where there is none for a while."""
+        left = timeout
+        if silent is not None and (timeout is None or timeout > PATIENCE):
+            if not self.lines.ready(PATIENCE):
+                silent()
+            left = None if timeout is None else timeout - PATIENCE
         try:
-            line = self.lines.get(timeout)
+            line = self.lines.get(left)
         except Empty:
             raise HarnessError(f"no answer within timeout={timeout} seconds (does it flush each line?)") from None
         if line is not None:

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from harness.inputs.files import digest
@@ -79,17 +79,18 @@ def _size(item: Any) -> int:
 def named(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The items under names that MLflow takes, different ones for different items.
 
-    >>> [name for name, _ in named([("a b/c", 0), ("chrf++", 0), ("../x", 0)])]
-    ['a b/c', 'chrf__-9baa30f1', '_/x-db8f7bad']
+    >>> [name for name, _ in named([("a b/c", 0), ("chrf++", 0), ("slice/kind: (x)/bleu.low", 0)])]
+    ['a b/c', 'chrf__-9baa30f1', 'slice/kind: _x_-2aedf14e/bleu.low']
     """
     for name, value in items:
-        allowed = re.sub(r"[^/\w.\- :]", "_", name)
-        plain = str(PurePosixPath(allowed.lstrip("/") or "_"))
-        plain = re.sub(r"(^|(?<=/))\.+(?=/|$)", "_", plain)
-        if plain != name or len(plain) > MAX_KEY:
-            mark = digest(name)[:8]
-            plain = f"{plain[: MAX_KEY - 9]}-{mark}"
-        yield plain, value
+        plain = "/".join(map(_part, name.split("/")))
+        yield (plain if len(plain) <= MAX_KEY else f"{plain[: MAX_KEY - 9]}-{digest(name)[:8]}"), value
+
+
+def _part(part: str) -> str:
+    """What stands between two slashes of a name, marked where MLflow refuses it: what follows keeps its name."""
+    plain = "_" if not part.strip(".") else re.sub(r"[^\w.\- :]", "_", part)
+    return plain if plain == part else f"{plain}-{digest(part)[:8]}"
 
 
 def cut(text: str, most: int, where: str) -> str:

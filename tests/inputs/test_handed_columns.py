@@ -15,7 +15,7 @@ import harness
 from harness.types import HarnessError
 
 TABLE = {"output": ["the cat sat", "dogs bark"], "references": [["the cat sat down"], ["dogs bark loudly", "a dog"]]}
-MAKERS: list[Any] = [dict, pd.DataFrame, pl.DataFrame, pa.table, datasets.Dataset.from_dict]
+MAKERS: list[Any] = [dict, pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, datasets.Dataset.from_dict]
 
 
 def chrf(outputs: Any, references: Any) -> Any:

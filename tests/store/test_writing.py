@@ -54,6 +54,26 @@ def test_nothing_is_left_of_what_was_not_finished(tmp_path: Path) -> None:
     assert (tmp_path / EXAMPLES).read_text() == "earlier"
 
 
+def test_nothing_is_left_on_a_full_disk_and_the_message_names_the_folder(tmp_path: Path) -> None:
+    """Files of this process cannot grow beyond a limit, which the last bytes in a buffer meet only when it is closed."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    tables = block("a b", "c")
+
+    def written() -> None:
+        with Writer(tmp_path) as writer:
+            writer.add(*tables)
+            writer.digests()
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(HarnessError, match=f"the run folder {tmp_path} cannot be written"):
+            written()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_texts_wider_than_the_first_block_s_are_written_alike(tmp_path: Path) -> None:
     """A block of more than two gigabytes has other offsets; it goes into the same column."""
     with Writer(tmp_path) as writer:

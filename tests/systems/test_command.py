@@ -212,6 +212,25 @@ def test_a_program_that_dies_by_chance_costs_nothing(make: Make, tmp_path: Path)
     assert len(starts(tmp_path)) == 2
 
 
+@pytest.mark.parametrize(
+    ("answering", "warnings"),
+    [("time.sleep(1.5 if e['id'] == 'a' else 0)", 1), ("time.sleep(1.5 if e['id'] == 'b' else 0)", 0)],
+    ids=["the first answer", "a later one"],
+)
+def test_a_first_answer_that_does_not_come_is_warned_of_once(
+    answering: str, warnings: int, make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A program that reads to the end of its input would wait for ever, and its user for `timeout`."""
+    monkeypatch.setattr("harness.systems.command.PATIENCE", 0.5 if warnings else 20)
+    system = make(EACH.format(answering, "e['source'].upper()"))
+    assert system.generate(BATCH[:1]) == TEXTS[:1]
+    monkeypatch.setattr("harness.systems.command.PATIENCE", 0.5)
+    assert system.generate(BATCH[1:]) == TEXTS[1:]
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == warnings
+    assert all("it waits for the end of its input, or keeps its answers back" in message for message in messages)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "expected"),
@@ -245,7 +264,7 @@ def test_an_interrupt_ends_the_program_and_what_it_started(make: Make, tmp_path:
         f"{HEAD}import subprocess\nsleeper = subprocess.Popen(['sleep', '600'])\nprint('started', sleeper.pid, file=sys.stderr)\ntime.sleep(600)"
     )
 
-    def interrupted(self: Any, timeout: Any) -> bytes:
+    def interrupted(self: Any, *waiting: Any) -> bytes:
         while len(starts(tmp_path)) < 2:
             time.sleep(0.01)
         raise KeyboardInterrupt

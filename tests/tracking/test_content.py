@@ -63,6 +63,13 @@ def test_names_that_mlflow_takes() -> None:
     _validate_batch_log_data([Metric(name, 1.0, 0, 0) for name in taken], [], [RunTag(name, "") for name in taken])
 
 
+def test_a_slice_whose_name_mlflow_refuses_leaves_scores_their_names() -> None:
+    keys = [f"slice/{kind}/{name}" for kind in ("kind: (none)", "kind: [none]") for name in ("bleu", "bleu.low")]
+    slices, scores = zip(*(name.rsplit("/", 1) for name, _ in content.named([(key, 0) for key in keys])), strict=True)
+    assert scores == ("bleu", "bleu.low", "bleu", "bleu.low")
+    assert slices[0] == slices[1] != slices[2] == slices[3]
+
+
 def test_parameters_that_are_too_long_are_cut_with_a_mark() -> None:
     logged = run([score("bleu")])
     logged.manifest["overrides"] = ["system", "system.prompt", "system.nul", "name", "dataset.path", "system.gone"]
