@@ -23,6 +23,7 @@ from harness.stats.fewness import TOO_FEW, least_p, reason, too_few
 from harness.stats.intervals import SHORT_TAILED, interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.power.detection import smallest_detectable
+from harness.stats.proportions import TANGO, MeanOfPairedShares, PairedShares
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
@@ -160,11 +161,11 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         draws=Swaps(joint.length, joint.exact),
         expansion=Expansion.joined([part.by.expansion for part in parts], [_variance(part) for part in parts]),
         differing=sum(part.by.differing for part in parts),
-        shares=None,
+        shares=_mean_of_shares(parts, options.level),
         largest=parts[0].by.largest,
     )
     method, (low, high) = _bounds_of_average(rows, hypothesis, drawn, difference, options)
-    error = float(spread(drawn[:, None])[0]) if hypothesis.differing else _unseen(rows)
+    error = _error_of_average(rows, hypothesis, drawn, options.level)
     units = sorted({row.unit for row in rows})
     first = rows[0]
     seen = float(options.statistic(np.array(difference), first.higher_is_better))
@@ -207,6 +208,8 @@ def _bounds_of_average(
 ) -> tuple[str, tuple[float, float]]:
     """(method, (low, high)) from replicates (resamples,); Student's t where the units of a data set are too few for
     quantiles."""
+    if options.method == "auto" and by.shares is not None:
+        return TANGO, by.shares.interval(options.level)
     method = "expanded" if options.method in ("auto", "bca") else options.method
     more = by.expansion if method == "expanded" else None
     if options.method == "auto" and any(row.method == T or row.n <= SHORT_TAILED for row in rows):
@@ -215,6 +218,19 @@ def _bounds_of_average(
     else:
         low, high = interval(drawn[:, None], np.array([difference]), options.level, method, more)
     return method, (float(low[0]), float(high[0]))
+
+
+def _mean_of_shares(parts: Sequence[Tested], level: float) -> MeanOfPairedShares | None:
+    """Where every example of every data set is right or wrong."""
+    shares = [part.by.shares for part in parts if isinstance(part.by.shares, PairedShares)]
+    return MeanOfPairedShares.of(shares, level) if len(shares) == len(parts) else None
+
+
+def _error_of_average(rows: Sequence[Comparison], by: Hypothesis, drawn: Array, level: float) -> float:
+    """The standard error of the mean, by what could have been seen where few or no examples differ."""
+    if by.shares is not None:
+        return by.shares.error(level)
+    return float(spread(drawn[:, None])[0]) if by.differing else _unseen(rows)
 
 
 def _unseen(rows: Sequence[Comparison]) -> float:
