@@ -9,9 +9,12 @@ swapped in 2^n ways: no test has a right to a smaller p than the share of these 
 
 from __future__ import annotations
 
+from harness.stats.expansion import Expansion
 from harness.types import Comparison
 
 TOO_FEW = "too few to tell"
+MANY_RESAMPLES = 10_000
+"""With fewer, it may be they that are too few."""
 
 
 def least_p(units: int, sides: int = 2) -> float:
@@ -38,4 +41,22 @@ def reason(n: int, unit: str, level: float, sides: int = 2) -> str:
     return (
         f"{n} {kind}: no p below {least_p(n, sides):.2g} is possible; {fewest(level, sides)} {kind} are the "
         f"fewest that could show a difference at {1 - level:.2g}"
+    )
+
+
+def least_by_bootstrap(expansion: Expansion, sides: int = 2, resamples: int = MANY_RESAMPLES) -> float:
+    """The smallest p that a bootstrap test of so few units, or of units so unequal, can give.
+
+    >>> [round(least_by_bootstrap(Expansion(n / (n - 1), n - 1, n)), 3) for n in (2, 3, 4, 6)]
+    [0.222, 0.086, 0.043, 0.016]
+    """
+    return expansion.p_value(1 / (max(resamples, MANY_RESAMPLES) + 1), sides)
+
+
+def reason_of_sizes(row: Comparison, expansion: Expansion, least: float) -> str:
+    """Why clusters that are so unequal are too few for a bootstrap test."""
+    kind = row.unit.partition(" ")[0]
+    return (
+        f"{row.n} {kind} of such unequal sizes count as {expansion.effective:.1f} equal ones: the bootstrap can give "
+        f"no p below {least:.2g}, test=randomization may"
     )
