@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from harness.stats.expansion import Expansion
 from harness.types import Comparison
+from harness.types.shown import counted
 
 TOO_FEW = "too few to tell"
 MANY_RESAMPLES = 10_000
@@ -39,8 +40,8 @@ def reason(n: int, unit: str, level: float, sides: int = 2) -> str:
     """Why a comparison of n units is too small, and what would do."""
     kind = unit.partition(" ")[0]
     return (
-        f"{n} {kind}: no p below {least_p(n, sides):.2g} is possible; {fewest(level, sides)} {kind} are the "
-        f"fewest that could show a difference at {1 - level:.2g}"
+        f"{counted(n, kind[:-1])}: no p below {least_p(n, sides):.2g} is possible; {fewest(level, sides)} {kind} are "
+        f"the fewest that could show a difference at {1 - level:.2g}"
     )
 
 

@@ -194,6 +194,8 @@ def variances_of(rows: Sequence[Any]) -> Shape:
     body = []
     for row in rows:
         names = (row.dataset, row.system, row.title, number(row.standard_error, row.digits))
+        if not row.sources:
+            body.append((*names, "n/a", "n/a", "n/a"))
         for place, source in enumerate(row.sources):
             ends = f"{source.low:.0%} to {source.high:.0%}"
             body.append((*(names if not place else ("",) * len(names)), source.name, f"{source.share:.0%}", ends))
