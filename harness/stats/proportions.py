@@ -60,7 +60,7 @@ def two_valued(metric: Metric, rows: Array) -> NDArray[np.bool_]:
 class Evidence:
     """What the interval of a share rests on."""
 
-    rows: int
+    rows: float
     expansion: Expansion
     independent: bool
     """Whether rows are the units, drawn alike: then n is known, and nothing is resampled."""
