@@ -54,10 +54,9 @@ def least_by_bootstrap(expansion: Expansion, sides: int = 2, resamples: int = MA
     return expansion.p_value(1 / (max(resamples, MANY_RESAMPLES) + 1), sides)
 
 
-def reason_of_sizes(row: Comparison, expansion: Expansion, least: float) -> str:
-    """Why clusters that are so unequal are too few for a bootstrap test."""
+def reason_of_bootstrap(row: Comparison, expansion: Expansion, least: float) -> str:
+    """Why units that permit a smaller p, or clusters that are very unequal, are too few for a bootstrap test."""
     kind = row.unit.partition(" ")[0]
-    return (
-        f"{row.n} {kind} of such unequal sizes count as {expansion.effective:.1f} equal ones: the bootstrap can give "
-        f"no p below {least:.2g}, test=randomization may"
-    )
+    worth = f" of such unequal sizes count as {expansion.effective:.1f} equal ones"
+    unequal = worth if expansion.effective < row.n - 0.5 else ""
+    return f"{row.n} {kind}{unequal}: the bootstrap can give no p below {least:.2g}, test=randomization may"

@@ -183,6 +183,10 @@ def test_clusters_too_unequal_for_the_bootstrap_are_said() -> None:
     assert (power.power, power.smallest_detectable, power.needed, power.note) == (0, None, 9, row.note)
     (swapped,) = harness.compare(pair, test="randomization")
     assert (swapped.verdict, swapped.p_value) == ("better", 2 / 2**7)
+    strict = [run(np.zeros(11), "a"), run(rng.normal(50, 1, 11), "b")]
+    (row,) = harness.compare(strict, level=0.999)
+    assert row.note == "11 examples: the bootstrap can give no p below 0.004, test=randomization may"
+    assert harness.compare(strict, level=0.999, test="randomization")[0].verdict == "better"
     few = [run(np.zeros(40), "a"), run(rng.normal(0, 1, 40), "b")]
     assert harness.compare(few, resamples=10)[0].verdict != "too few to tell"  # it is the resamples that are
 

@@ -20,7 +20,7 @@ from harness.stats.comparing.margins import EQUIVALENT, NOT_WORSE, margin_p_valu
 from harness.stats.comparing.skewness import p_values_by_skewness
 from harness.stats.corrections import Scale, benjamini_hochberg, holm, max_t, normal_scores, share
 from harness.stats.expansion import NORMAL, Expansion
-from harness.stats.fewness import TOO_FEW, least_by_bootstrap, least_p, reason, reason_of_sizes, too_few
+from harness.stats.fewness import TOO_FEW, least_by_bootstrap, least_p, reason, reason_of_bootstrap, too_few
 from harness.stats.intervals import SHORT_TAILED, interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.power.detection import smallest_detectable
@@ -140,7 +140,7 @@ def _too_few(part: Tested, options: ComparisonOptions) -> str | None:
     if options.test != "bootstrap" or row.question == "seeds":
         return None
     least = least_by_bootstrap(part.by.expansion, options.sides, options.resamples)
-    return reason_of_sizes(row, part.by.expansion, least) if least > 1 - options.level else None
+    return reason_of_bootstrap(row, part.by.expansion, least) if least > 1 - options.level else None
 
 
 def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> list[Tested]:
