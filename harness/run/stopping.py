@@ -185,7 +185,7 @@ def allowing_for(stopped: Stopped, result: RunResult) -> RunResult:
     scores = {name: replace(score, note=score.note or note) for name, score in result.scores.items()}
     if stopped.baseline is None and stopped.score in scores:
         own = result.scores[stopped.score]
-        mean = "none" if own.estimate is None else f"{own.estimate:.{own.digits}f}"
+        mean = "none" if own.estimate is None else f"{own.estimate:z.{own.digits}f}"
         scores[stopped.score] = replace(
             own,
             estimate=stopped.estimate,

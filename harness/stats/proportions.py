@@ -5,7 +5,8 @@ These intervals come from the binomial distribution instead.
 
 - A share: Agresti and Coull (1998), clipped to the scale, with Student's quantile for the normal one, which holds from
   n = 2 on; or Wilson's (1927), which is narrower and does not always hold.
-- A paired difference: the score interval of Tango (1998), which has a width where no two outputs differ.
+- A paired difference: the score interval of Tango (1998), which has a width where no two outputs differ. A mean of such
+  differences over data sets has the distances of their bounds added in squares (Zou and Donner 2008).
 - Clusters, strata and repeats: n is the effective one, at which the binomial variance is that of the replicates (Korn
   and Graubard 1998), and never more than there are rows. Where nothing varies it is the number of units, as if all
   examples of a cluster were always alike.
@@ -20,7 +21,8 @@ These intervals come from the binomial distribution instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +35,10 @@ from harness.types import Array, Metric
 AGRESTI_COULL, WILSON, TANGO = "agresti-coull", "wilson", "tango"
 STEPS = 60
 """Halvings that find a bound of Tango's interval to the last digit."""
+FARTHEST = 40.0
+"""Standard errors beyond which no p is told from 0."""
+CLOSE = 1e-9
+"""Standard errors between which no p differs."""
 
 
 def scale_of(metric: Metric) -> tuple[float, float]:
@@ -54,7 +60,7 @@ def two_valued(metric: Metric, rows: Array) -> NDArray[np.bool_]:
 class Evidence:
     """What the interval of a share rests on."""
 
-    rows: int
+    rows: float
     expansion: Expansion
     independent: bool
     """Whether rows are the units, drawn alike: then n is known, and nothing is resampled."""
@@ -144,10 +150,18 @@ class PairedShares:
         effective = float(evidence.effective(binomial, np.array(variance / scale**2)))
         return cls(won * effective, lost * effective, effective, scale, evidence.expansion)
 
+    @property
+    def difference(self) -> float:
+        return self.scale * (self.won - self.lost) / self.n
+
+    def within(self, reach: float) -> tuple[float, float]:
+        """(low, high) of the difference, so many standard errors to either side."""
+        low, high = tango(self.won, self.lost, self.n, reach)
+        return self.scale * low, self.scale * high
+
     def interval(self, level: float) -> tuple[float, float]:
         """(low, high) of the difference."""
-        low, high = tango(self.won, self.lost, self.n, self.expansion.reach(level))
-        return self.scale * low, self.scale * high
+        return self.within(self.expansion.reach(level))
 
     def error(self, level: float) -> float:
         """The standard error that the interval amounts to, which few examples that differ do not make small."""
@@ -158,6 +172,50 @@ class PairedShares:
         """The p of the hypothesis that the true difference is this one or less."""
         share = float(np.clip(difference / self.scale, -1, 1))
         return student_tail(tango_distance(self.won, self.lost, self.n, share), self.expansion.df)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfPairedShares:
+    """The mean of such differences over data sets."""
+
+    parts: tuple[PairedShares, ...]
+    expansion: Expansion
+
+    @classmethod
+    def of(cls, parts: Sequence[PairedShares], level: float) -> MeanOfPairedShares:
+        expansions, variances = [part.expansion for part in parts], [part.error(level) ** 2 for part in parts]
+        return cls(tuple(parts), Expansion.joined(expansions, variances))
+
+    @property
+    def difference(self) -> float:
+        return sum(part.difference for part in self.parts) / len(self.parts)
+
+    def within(self, reach: float) -> tuple[float, float]:
+        """(low, high) of the mean, so many standard errors to either side."""
+        ends = [(part.difference, *part.within(reach)) for part in self.parts]
+        below = math.hypot(*(seen - low for seen, low, _ in ends)) / len(ends)
+        above = math.hypot(*(high - seen for seen, _, high in ends)) / len(ends)
+        return self.difference - below, self.difference + above
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """(low, high) of the mean."""
+        return self.within(self.expansion.reach(level))
+
+    def error(self, level: float) -> float:
+        """The standard error that the interval amounts to."""
+        low, high = self.interval(level)
+        return (high - low) / (2 * self.expansion.reach(level))
+
+    def p_above(self, difference: float) -> float:
+        """The p of the hypothesis that the true mean is this one or less: where the bound of an interval meets it."""
+        below = difference < self.difference
+        near, far = 0.0, FARTHEST
+        while far - near > CLOSE:
+            middle = (near + far) / 2
+            low, high = self.within(middle)
+            outside = difference < low if below else difference > high
+            near, far = (middle, far) if outside else (near, middle)
+        return student_tail(near if below else -near, self.expansion.df)
 
 
 def unseen_error(metric: Metric, expansion: Expansion, level: float) -> float:
@@ -174,7 +232,7 @@ def tango_distance(won: float, lost: float, n: float, difference: float) -> floa
     """How many standard errors the difference that was seen lies above this one, were it the true one."""
     linear = (2 * n - won + lost) * difference - won - lost
     free = lost * difference * (1 - difference)
-    only_lost = (np.sqrt(linear**2 + 8 * n * free) - linear) / (4 * n)
+    only_lost = (math.sqrt(linear**2 + 8 * n * free) - linear) / (4 * n)
     variance = n * (2 * only_lost + difference * (1 - difference))
     gap = won - lost - n * difference
-    return float(gap / np.sqrt(variance)) if variance > 0 else float(np.copysign(np.inf, gap)) if gap else 0.0
+    return gap / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, gap) if gap else 0.0

@@ -84,7 +84,7 @@ def _row(score: Score) -> str:
 
 def _numbers(score: Score) -> tuple[str, str]:
     values = (score.estimate, score.low, score.high)
-    estimate, low, high = ("" if value is None else f"{value:,.{score.digits}f}" for value in values)
+    estimate, low, high = ("" if value is None else f"{value:z,.{score.digits}f}" for value in values)
     return estimate or "n/a", f"[{low},\N{NO-BREAK SPACE}{high}]" if low and high else ""
 
 

@@ -18,20 +18,21 @@ MOST = 30
 
 
 def number(value: float | None, digits: int) -> str:
+    """Never `-0.00`.
+
+    >>> number(1234.5, 2), number(None, 2), number(-0.001, 2)
+    ('1,234.50', 'n/a', '0.00')
     """
-    >>> number(1234.5, 2), number(None, 2)
-    ('1,234.50', 'n/a')
-    """
-    return "n/a" if value is None else f"{value:,.{digits}f}"
+    return "n/a" if value is None else f"{value:z,.{digits}f}"
 
 
 def signed(value: float | None, digits: int) -> str:
     """A difference.
 
-    >>> signed(1234.5, 2), signed(-0.5, 1)
-    ('+1,234.50', '-0.5')
+    >>> signed(1234.5, 2), signed(-0.5, 1), signed(-0.001, 2)
+    ('+1,234.50', '-0.5', '+0.00')
     """
-    return "n/a" if value is None else f"{value:+,.{digits}f}"
+    return "n/a" if value is None else f"{value:+z,.{digits}f}"
 
 
 def bounds(low: float | None, high: float | None, digits: int) -> str:
@@ -194,6 +195,8 @@ def variances_of(rows: Sequence[Any]) -> Shape:
     body = []
     for row in rows:
         names = (row.dataset, row.system, row.title, number(row.standard_error, row.digits))
+        if not row.sources:
+            body.append((*names, "n/a", "n/a", "n/a"))
         for place, source in enumerate(row.sources):
             ends = f"{source.low:.0%} to {source.high:.0%}"
             body.append((*(names if not place else ("",) * len(names)), source.name, f"{source.share:.0%}", ends))

@@ -89,6 +89,8 @@ class Comparison:
     """`retrieval`, `faithfulness` or `answer`: which part of a system that retrieves and answers the score is of."""
     title: str = ""
     """The score as papers print it."""
+    test_degrees: float | None = None
+    """Degrees of freedom of Student's distribution by which the difference is judged."""
 
     def __post_init__(self) -> None:
         if not self.title:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import harness
+from benchmarks.coverage.cells import Share
 from benchmarks.coverage.repeats import made
 from harness.analysis.comparing.batch_order import is_greedy
+from harness.report.terminal.variances import sentence
 from harness.types import HarnessError, RunResult
 from tests.conftest import called_in, write_jsonl
 
@@ -42,6 +44,21 @@ def seeds(stored: Path, tmp_path: Path, cli: Any) -> Any:
     """Commands in a folder that has them."""
     shutil.copytree(stored, tmp_path, dirs_exist_ok=True)
     return cli
+
+
+def test_noise_that_cannot_be_seen() -> None:
+    """Of 50 of 50 right two more seeds "would make it 0.00, which no number of examples would"; of one it was NaN."""
+    right = made("right", np.ones((25, 4)), True, Share())
+    alone = harness.evaluate(["yes"], ["yes"], ["exact_match"], resamples=0, name="alone")
+    for run, why in ((right, "nothing varies over 25 examples"), (alone, "there is one example")):
+        (row,) = harness.variance([run])
+        assert (row.standard_error, row.sources, row.purchases) == (None, (), ())
+        assert sentence(row) == f"{row.score}: {why}, so that the noise cannot be seen."
+        assert "n/a" in str(harness.variance([run]))
+    (power,) = harness.power([alone])
+    assert power.note is not None and power.note.endswith(
+        "1 example: no p below 1 is possible; 6 examples are the fewest that could show a difference at 0.05"
+    )
 
 
 def test_variance_of_a_group(seeds: Any) -> None:

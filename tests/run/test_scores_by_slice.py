@@ -80,4 +80,4 @@ def test_slices_of_two_examples_say_little_and_are_not_the_worst(tmp_path: Path,
     called = cli(*RUN, "stats.slices=[topic]")
     assert called.code == 0, called.err
     assert "note        rare: 2 examples: the interval says little" in called.out
-    assert "worst       Exact match 50.00 for topic = " in called.out
+    assert "\nworst " not in called.out  # the others are alike

@@ -167,6 +167,30 @@ def test_averages_over_small_data_sets_hold() -> None:
     assert alarms / 150 <= 0.06 + 2 * 0.019
 
 
+def test_clusters_too_unequal_for_the_bootstrap_are_said() -> None:
+    """Seven clusters of which one has half of the examples: whatever they show, its p is above 0.05."""
+    clusters = [0, 1, 2, 3, 4, 5] * 3 + [6] * 22
+    rng = np.random.default_rng(1)
+    pair = [run(np.zeros(40), "a", clusters=clusters), run(rng.normal(50, 1, 40), "b", clusters=clusters)]
+    (row,) = harness.compare(pair)
+    assert (row.verdict, row.smallest_detectable) == ("too few to tell", None)
+    assert row.note == (
+        "7 clusters of such unequal sizes count as 3.0 equal ones: the bootstrap can give no p below 0.088, "
+        "test=randomization may"
+    )
+    assert row.p_value == pytest.approx(0.088, abs=1e-3)
+    (power,) = harness.power(pair, difference=50)
+    assert (power.power, power.smallest_detectable, power.needed, power.note) == (0, None, 9, row.note)
+    (swapped,) = harness.compare(pair, test="randomization")
+    assert (swapped.verdict, swapped.p_value) == ("better", 2 / 2**7)
+    strict = [run(np.zeros(11), "a"), run(rng.normal(50, 1, 11), "b")]
+    (row,) = harness.compare(strict, level=0.999)
+    assert row.note == "11 examples: the bootstrap can give no p below 0.004, test=randomization may"
+    assert harness.compare(strict, level=0.999, test="randomization")[0].verdict == "better"
+    few = [run(np.zeros(40), "a"), run(rng.normal(0, 1, 40), "b")]
+    assert harness.compare(few, resamples=10)[0].verdict != "too few to tell"  # it is the resamples that are
+
+
 # ---------------------------------------------------------------- margins
 
 

@@ -18,7 +18,7 @@ from harness.analysis.stored.loading import Run, loaded_runs
 from harness.analysis.stored.trust import Trusted
 from harness.inputs.choices import LEVEL, SEED
 from harness.stats.design import Design
-from harness.stats.intervals import number
+from harness.stats.intervals import ROUNDING, number
 from harness.stats.power.components import EXAMPLE, Parts, Purchase, Source, decomposed
 from harness.stats.resampling import Sample, quiet_single_thread
 from harness.stats.seeds import cells
@@ -39,7 +39,8 @@ class Variance:
     n: int
     unit: str
     estimate: float | None
-    standard_error: float
+    standard_error: float | None
+    """None where nothing varies, or of one example: then no noise can be seen, and there are no sources of it."""
     level: float
     sources: tuple[Source, ...]
     purchases: tuple[Purchase, ...]
@@ -195,6 +196,7 @@ def _parts(subject: _Subject, scores: Array, moves: Array, level: float, strata:
 
 def _variance(subject: _Subject, sample: Sample, score: str, estimate: float, level: float, parts: Parts) -> Variance:
     run = subject.run
+    seen = parts.error > ROUNDING * abs(estimate)  # of one example it is NaN
     return Variance(
         dataset=run.dataset,
         system=run.name,
@@ -202,10 +204,10 @@ def _variance(subject: _Subject, sample: Sample, score: str, estimate: float, le
         n=sample.design.count(),
         unit=sample.design.label,
         estimate=number(estimate),
-        standard_error=parts.error,
+        standard_error=parts.error if seen else None,
         level=level,
-        sources=parts.sources,
-        purchases=tuple(parts.purchases()),
+        sources=parts.sources if seen else (),
+        purchases=tuple(parts.purchases()) if seen else (),
         levels=parts.levels,
         note=subject.note,
         digits=sample.metric.digits_of(score),

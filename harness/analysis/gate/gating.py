@@ -30,7 +30,7 @@ from harness.report.terminal.progress import silent
 from harness.stats.comparing.margins import NOT_WORSE
 from harness.stats.corrections import holm
 from harness.stats.options import ComparisonOptions
-from harness.stats.power.detection import needed
+from harness.stats.power.detection import Known, needed
 from harness.store.places import find
 from harness.tracking import found_runs
 from harness.types import Comparison, Group, HarnessError, Progress, RunResult, nearest
@@ -255,7 +255,7 @@ def _against_baseline(row: Comparison, rule: Rule, part: _Part, options: Compari
     if rule.improve is not None or rule.margin is None:
         return replace(check, needed=_needed_beyond(row, rule.improve or 0.0, options))
     passed = _margin_passed(part, row, options)
-    enough = None if not row.standard_error else needed(row.n, row.standard_error, rule.margin, options.level, sides=1)
+    enough = None if not row.standard_error else needed(Known.of(row), rule.margin, options.level, sides=1)
     reason += f"; a margin of {passed:.{row.digits}f} would pass" if passed is not None else ""
     return replace(check, reason=reason, needed=enough, margin_passed=passed)
 
@@ -266,7 +266,7 @@ def _needed_beyond(row: Comparison, improve: float, options: ComparisonOptions) 
     beyond = (row.difference if row.higher_is_better else -row.difference) - improve
     if not beyond or not row.standard_error:
         return None
-    return needed(row.n, row.standard_error, beyond, options.level)
+    return needed(Known.of(row), beyond, options.level)
 
 
 def _gains(row: Comparison) -> tuple[float, float]:

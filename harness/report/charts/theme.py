@@ -253,7 +253,7 @@ def width_of(labels: Sequence[str], size: float = 11) -> float:
 
 
 def number(value: float | None, digits: int, signed: bool = False) -> str:
-    return "none" if value is None else f"{value:{'+' if signed else ''},.{digits}f}".replace("-", "−")
+    return "none" if value is None else f"{value:{'+' if signed else ''}z,.{digits}f}".replace("-", "−")
 
 
 def interval(low: float | None, high: float | None, digits: int) -> str:

@@ -49,10 +49,11 @@ def _first(labels: Sequence[str]) -> str:
 
 def worst_slice(slices: Sequence[Slice]) -> str | None:
     """Where the first score is worst, of the slices that have an interval and more than a few examples: `BLEU 12.30 for
-    domain = legal`. Of many slices of one or two examples, some are bad by chance alone."""
+    domain = legal`; None where these are all alike. Of many slices of one or two examples, some are bad by chance
+    alone."""
     name = next(iter(slices[0].scores))
     known = [part for part in slices if part.scores[name].low is not None and part.examples > FEW]
-    if len(known) < 2:
+    if len({part.scores[name].estimate for part in known}) < 2:
         return None
     sign = 1 if known[0].scores[name].higher_is_better else -1
     lowest = min(known, key=lambda part: sign * (part.scores[name].estimate or 0.0))

@@ -143,9 +143,8 @@ def _count(run: RunResult) -> str:
 def _stopped(run: RunResult) -> str:
     """How a run ended that was to end once its answer is known."""
     stop = run.stopped or {}
-    known = (
-        f"[{stop['low']:.4g}, {stop['high']:.4g}] at {100 * stop['level']:g}%, all {stop['looks']} looks allowed for"
-    )
+    looks = "one look" if stop["looks"] == 1 else f"all {stop['looks']} looks"
+    known = f"[{stop['low']:.4g}, {stop['high']:.4g}] at {100 * stop['level']:g}%, {looks} allowed for"
     if stop["answer"] is None:
         return f"not known after all {stop['of']:,} examples: {run.scores[stop['score']].title} {known}"
     used = f"after {stop['examples']:,} of {stop['of']:,} examples, {stop['saved']:.0%} saved"

@@ -40,7 +40,8 @@ def print_variances(rows: Sequence[Any]) -> None:
                     f"{source.low:.0%} to {source.high:.0%}",
                     number(source.single, row.digits),
                 )
-        show(out, shown)
+        if any(row.sources for row in scores):
+            show(out, shown)
         for row in scores:
             out.print(in_line(sentence(row)))
         if first.note:
@@ -53,6 +54,10 @@ def print_variances(rows: Sequence[Any]) -> None:
 
 def sentence(row: Any) -> str:
     """What the noise comes to, and what would lower it."""
+    if row.standard_error is None:
+        unit = row.unit.partition(" ")[0]
+        why = f"nothing varies over {row.n:,} {unit}" if row.n > 1 else f"there is one {unit[:-1]}"
+        return f"{row.score}: {why}, so that the noise cannot be seen."
     error = f"{row.score}: standard error {number(row.standard_error, row.digits)}"
     if not row.purchases:
         half = number(row.standard_error / 2**0.5, row.digits)

@@ -12,6 +12,7 @@ the adjusted ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,7 @@ from harness.stats.fewness import fewest, least_p
 from harness.stats.intervals import SHORT_TAILED, interval, number, spread
 from harness.stats.logarithms import is_product_of_few
 from harness.stats.options import ComparisonOptions
-from harness.stats.power.detection import needed, smallest_detectable
+from harness.stats.power.detection import Known, needed, smallest_detectable
 from harness.stats.power.planning import against_seeds, degrees_of
 from harness.stats.proportions import TANGO, PairedShares, unseen_error
 from harness.stats.resampling import WEIGHTS, quiet_single_thread, swapped_all
@@ -130,8 +131,8 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             p_value=p_value if np.isfinite(difference) else None,
             p_adjusted=None,
             verdict="not distinguishable",
-            smallest_detectable=number(smallest_detectable(could, options.level, sides=options.sides)),
-            needed=_needed(pair.n, could, difference, float(against), options),
+            smallest_detectable=number(smallest_detectable(could, options.level, sides=options.sides, df=expansion.df)),
+            needed=_needed(Known(pair.n, could, expansion.df), difference, float(against), options),
             standard_error=number(could),
             effect_size=_effect_size(difference, error, pair.n),
             **_shares(gains if metric.higher_is_better else -gains),
@@ -146,6 +147,7 @@ def _rows(pair: Pair, paired: Paired, nulls: Spilled) -> Iterable[Tested]:
             stage=metric.stage,
             caution=metric.caution,
             title=metric.title_of(metric.score_names[i]),
+            test_degrees=expansion.df,
         )
         if options.posterior and differing[j] and np.isfinite(difference) and pair.n >= fewest(options.level):
             row = replace(row, **_believed(paired.posterior(pair, j), differing[j], row.margin))
@@ -240,18 +242,18 @@ class _Draws:
 
 
 def _likely_error(error: float, by: Hypothesis, metric: Metric, options: ComparisonOptions) -> float:
-    """The standard error of a difference by what could have been seen, where few or no examples differ; from its
-    replicates otherwise."""
+    """The standard error of a difference by what could have been seen, where few or no examples differ; otherwise that
+    of its replicates, which fall short."""
     if by.shares is not None:
         return by.shares.error(options.level)
-    return error if by.differing else unseen_error(metric, by.expansion, options.level)
+    return error * math.sqrt(by.expansion.ratio) if by.differing else unseen_error(metric, by.expansion, options.level)
 
 
-def _needed(n: int, error: float, difference: float, against: float, options: ComparisonOptions) -> int | None:
+def _needed(known: Known, difference: float, against: float, options: ComparisonOptions) -> int | None:
     """`against`: the difference in the tested direction; no n shows one that lies in the other."""
-    if not np.isfinite(error) or not np.isfinite(difference) or against <= 0:
+    if not np.isfinite(known.error) or not np.isfinite(difference) or against <= 0:
         return None
-    return needed(n, error, difference, options.level, sides=options.sides)
+    return needed(known, difference, options.level, sides=options.sides)
 
 
 def _shares(gains: Array) -> dict[str, Any]:

@@ -5,6 +5,7 @@ over data sets, which are a family of their own.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +20,11 @@ from harness.stats.comparing.margins import EQUIVALENT, NOT_WORSE, margin_p_valu
 from harness.stats.comparing.skewness import p_values_by_skewness
 from harness.stats.corrections import Scale, benjamini_hochberg, holm, max_t, normal_scores, share
 from harness.stats.expansion import NORMAL, Expansion
-from harness.stats.fewness import TOO_FEW, least_p, reason, too_few
+from harness.stats.fewness import TOO_FEW, least_by_bootstrap, least_p, reason, reason_of_bootstrap, too_few
 from harness.stats.intervals import SHORT_TAILED, interval, number, spread
 from harness.stats.options import ComparisonOptions
 from harness.stats.power.detection import smallest_detectable
+from harness.stats.proportions import TANGO, MeanOfPairedShares, PairedShares
 from harness.types import Array, Comparison
 
 log = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ def corrected(tested: list[Tested], options: ComparisonOptions) -> list[Comparis
                 len(tested), options.resamples, least, 1 - options.level,
             )  # fmt: skip
     within = margin_p_values(tested, options)
-    judged = [_judged(tested.pop().row, p, within.get(i), options) for i, p in reversed(list(enumerate(adjusted)))]
+    judged = [_judged(tested.pop(), p, within.get(i), options) for i, p in reversed(list(enumerate(adjusted)))]
     return judged[::-1]
 
 
@@ -111,10 +113,10 @@ class _Nulls(Sequence[Array]):
 
 
 def _judged(
-    row: Comparison, p_adjusted: float, within: tuple[float, float] | None, options: ComparisonOptions
+    part: Tested, p_adjusted: float, within: tuple[float, float] | None, options: ComparisonOptions
 ) -> Comparison:
     """The verdict. What lies within a margin is equivalent, be it better or worse by less than that."""
-    alpha, verdict = 1 - options.level, "not distinguishable"
+    row, alpha, verdict = part.row, 1 - options.level, "not distinguishable"
     not_worse, equivalent = within or (1.0, 1.0)
     if equivalent <= alpha:
         verdict = EQUIVALENT
@@ -122,12 +124,23 @@ def _judged(
         verdict = "better" if (row.difference > 0) == row.higher_is_better else "worse"
     elif not_worse <= alpha:
         verdict = NOT_WORSE
-    elif too_few(row, options.level, options.sides) and row.difference is not None:
+    elif row.difference is not None and (why := _too_few(part, options)):
         verdict = TOO_FEW
-        row = replace(row, smallest_detectable=None, note=reason(row.n, row.unit, options.level, options.sides))
+        row = replace(row, smallest_detectable=None, note=why)
     if within is not None:
         row = replace(row, p_not_worse=not_worse, p_equivalent=equivalent)
     return replace(row, p_adjusted=p_adjusted, verdict=verdict)
+
+
+def _too_few(part: Tested, options: ComparisonOptions) -> str | None:
+    """Why no result whatever could have been significant, if so it is."""
+    row, test = part.row, (options.level, options.sides)
+    if too_few(row, *test):
+        return reason(row.n, row.unit, *test)
+    if options.test != "bootstrap" or row.question == "seeds":
+        return None
+    least = least_by_bootstrap(part.by.expansion, options.sides, options.resamples)
+    return reason_of_bootstrap(row, part.by.expansion, least) if least > 1 - options.level else None
 
 
 def macro(groups: Sequence[Sequence[Tested]], options: ComparisonOptions) -> list[Tested]:
@@ -160,11 +173,11 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         draws=Swaps(joint.length, joint.exact),
         expansion=Expansion.joined([part.by.expansion for part in parts], [_variance(part) for part in parts]),
         differing=sum(part.by.differing for part in parts),
-        shares=None,
+        shares=_mean_of_shares(parts, options.level),
         largest=parts[0].by.largest,
     )
     method, (low, high) = _bounds_of_average(rows, hypothesis, drawn, difference, options)
-    error = float(spread(drawn[:, None])[0]) if hypothesis.differing else _unseen(rows)
+    error, degrees = _error_of_average(rows, hypothesis, drawn, options.level)
     units = sorted({row.unit for row in rows})
     first = rows[0]
     seen = float(options.statistic(np.array(difference), first.higher_is_better))
@@ -185,7 +198,7 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         low=number(low),
         high=number(high),
         p_value=hypothesis.p_value(plain, options) if np.isfinite(difference) else None,
-        smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides)),
+        smallest_detectable=number(smallest_detectable(error, options.level, sides=options.sides, df=degrees)),
         needed=None,
         standard_error=number(error),
         effect_size=None,
@@ -198,6 +211,7 @@ def _averaged(parts: Sequence[Tested], joint: Joint, options: ComparisonOptions)
         note=None,
         posterior_better=None,
         posterior_within=None,
+        test_degrees=degrees,
     )
     return Tested(row, hypothesis)
 
@@ -207,6 +221,8 @@ def _bounds_of_average(
 ) -> tuple[str, tuple[float, float]]:
     """(method, (low, high)) from replicates (resamples,); Student's t where the units of a data set are too few for
     quantiles."""
+    if options.method == "auto" and by.shares is not None:
+        return TANGO, by.shares.interval(options.level)
     method = "expanded" if options.method in ("auto", "bca") else options.method
     more = by.expansion if method == "expanded" else None
     if options.method == "auto" and any(row.method == T or row.n <= SHORT_TAILED for row in rows):
@@ -215,6 +231,21 @@ def _bounds_of_average(
     else:
         low, high = interval(drawn[:, None], np.array([difference]), options.level, method, more)
     return method, (float(low[0]), float(high[0]))
+
+
+def _mean_of_shares(parts: Sequence[Tested], level: float) -> MeanOfPairedShares | None:
+    """Where every example of every data set is right or wrong."""
+    shares = [part.by.shares for part in parts if isinstance(part.by.shares, PairedShares)]
+    return MeanOfPairedShares.of(shares, level) if len(shares) == len(parts) else None
+
+
+def _error_of_average(rows: Sequence[Comparison], by: Hypothesis, drawn: Array, level: float) -> tuple[float, float]:
+    """(the standard error of the mean, by what could have been seen where few or no examples differ; its degrees of
+    freedom)."""
+    if by.shares is not None:
+        return by.shares.error(level), by.shares.expansion.df
+    error = float(spread(drawn[:, None])[0]) * math.sqrt(by.expansion.ratio) if by.differing else _unseen(rows)
+    return error, by.expansion.df
 
 
 def _unseen(rows: Sequence[Comparison]) -> float:

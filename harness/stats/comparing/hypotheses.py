@@ -9,7 +9,7 @@ from harness.stats.comparing.joint import Swaps
 from harness.stats.expansion import Expansion
 from harness.stats.fewness import least_p
 from harness.stats.options import ComparisonOptions
-from harness.stats.proportions import PairedShares
+from harness.stats.proportions import MeanOfPairedShares, PairedShares
 from harness.types import Array, Comparison
 
 
@@ -45,7 +45,7 @@ class Hypothesis:
     expansion: Expansion
     differing: int
     """Units in which the two systems differ."""
-    shares: PairedShares | None
+    shares: PairedShares | MeanOfPairedShares | None
     """Where every example is right or wrong."""
     largest: float
     """The largest difference that the score's scale permits; infinite where it has no end."""

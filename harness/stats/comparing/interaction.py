@@ -126,7 +126,7 @@ def _distance(moments: Array, sizes: Integers) -> Array:
 def _resampled(parts: Sequence[Tested], rng: np.random.Generator) -> float:
     rows, expansions = [part.row for part in parts], [part.by.expansion for part in parts]
     seen = np.array([row.difference for row in rows], dtype=np.float64)
-    errors = np.sqrt([each.ratio for each in expansions]) * np.array([row.standard_error for row in rows])
+    errors = np.array([row.standard_error for row in rows], dtype=np.float64)
     moved = np.stack(
         [_moved(part.by.drawn(), difference, rng) for part, difference in zip(parts, seen, strict=True)], axis=1
     )

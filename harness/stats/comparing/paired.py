@@ -85,7 +85,7 @@ class Paired:
         self._replicates, self._marked, self._scored = Spilled(), Spilled(), Spilled()
         self._posterior = Spilled()
         self._estimates: dict[Key, Array] = {}
-        self._evidence: dict[tuple[bytes, int], Evidence] = {}
+        self._evidence: dict[tuple[bytes, int, int], Evidence] = {}
         self._right_or_wrong: dict[int, Kept] = {}
         self.pairs = [self._pair(a, b, name) for a, b in group for name in b.statistics]
         self._draw([key for key in self._partners if tested(self._statistics[key[0]].metric, options)], advance)
@@ -192,14 +192,23 @@ class Paired:
         return self._scored[pair.before[0]][:, keep], self._scored[pair.after[0]][:, keep]
 
     def evidence(self, pair: Pair) -> Evidence:
-        """What the rows that both have say of the whole: as much as those of the system with fewer outputs."""
-        which, designs = pair.after[1], [self._of[key[0]] for key in (pair.before, pair.after)]
-        whole = min(designs, key=lambda design: len(design.members))
-        if (which, id(whole)) not in self._evidence:
-            kept = whole.rows_of(self._keep(pair.after))
-            design = whole if not which else replace(whole, members=whole.members[kept])
-            self._evidence[which, id(whole)] = Evidence.of(design, Expansion.of(design.members, design.sizes))
-        return self._evidence[which, id(whole)]
+        """What the rows that both have say of the whole: of different numbers of outputs, as much as the harmonic mean
+        of these, with which the variance of a difference goes."""
+        before, after = (self._of[key[0]] for key in (pair.before, pair.after))
+        key = pair.after[1], id(before), id(after)
+        if key not in self._evidence:
+            both = [self._evidence_of(design, pair) for design in (before, after)]
+            first, second = sorted(both, key=lambda evidence: evidence.rows)
+            rows = 2 / (1 / first.rows + 1 / second.rows) if first.rows != second.rows else first.rows
+            self._evidence[key] = replace(
+                first, rows=rows, independent=first.independent and second.independent and rows == first.rows
+            )
+        return self._evidence[key]
+
+    def _evidence_of(self, whole: Design, pair: Pair) -> Evidence:
+        kept = whole.rows_of(self._keep(pair.after))
+        design = replace(whole, members=whole.members[kept]) if pair.after[1] else whole
+        return Evidence.of(design, Expansion.of(design.members, design.sizes))
 
     def right_or_wrong(self, pair: Pair) -> Kept:
         """(tested,) by which scores every output of both systems is right or wrong."""

@@ -168,7 +168,8 @@ def _power(
         seeds=None if seeds is None else (seeds[0], seeds[1]),
     )  # fmt: skip
     if not math.isfinite(spread.variance):
-        return replace(power, note="nothing varies, and the score has no scale to say by how much it could")
+        unseen = "nothing varies, and the score has no scale to say by how much it could"
+        return replace(power, note=reason(*unit, aim.level) if few else unseen)
     factors = _ends(degrees, aim.level)
     ends = [needed_units(difference, _scaled(spread, factor), *plan) if factor else None for factor in factors]
     return replace(

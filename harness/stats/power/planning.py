@@ -14,7 +14,6 @@ Satterthwaite's degrees of freedom rejects; the chance of that is taken as a t a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -23,21 +22,20 @@ import numpy as np
 from harness.inputs.choices import OVER_SEEDS
 from harness.stats.fewness import fewest
 from harness.stats.options import ComparisonOptions
-from harness.stats.power.detection import POWER
+from harness.stats.power.detection import MOST_UNITS, POWER, least
 from harness.stats.seeds import Spread
 from harness.types import Array
 
-MOST_UNITS = 2**40
 MOST_SEEDS = 1_000
 
 
-def seeds_power(difference: float, spread: Spread, level: float, sides: int = 2) -> float:
+def seeds_power(difference: float, spread: Spread, level: float) -> float:
     """The share of such experiments that would detect the difference."""
     from scipy.special import stdtr, stdtrit
 
     if not spread.variance:
         return 1.0 if difference else 0.0
-    threshold = stdtrit(spread.degrees, 1 - (1 - level) / sides)
+    threshold = stdtrit(spread.degrees, 1 - (1 - level) / 2)
     return float(stdtr(spread.degrees, abs(difference) / spread.error - threshold))
 
 
@@ -55,8 +53,8 @@ def needed_units(difference: float, spread: Spread, level: float, power: float =
     def enough(units: float) -> bool:
         return seeds_detectable(spread.planned(units, spread.seeds), level, power, sides) <= abs(difference)
 
-    least = max(2 * spread.strata, fewest(level, sides))
-    return _least(enough, least, MOST_UNITS) if difference and enough(math.inf) else None
+    fewest_units = max(2 * spread.strata, fewest(level, sides))
+    return least(enough, fewest_units, MOST_UNITS) if difference and enough(math.inf) else None
 
 
 def needed_seeds(difference: float, spread: Spread, level: float, power: float = POWER, sides: int = 2) -> int | None:
@@ -66,7 +64,7 @@ def needed_seeds(difference: float, spread: Spread, level: float, power: float =
         planned = spread.planned(spread.units, [seeds] * len(spread.seeds))
         return seeds_detectable(planned, level, power, sides) <= abs(difference)
 
-    return _least(enough, 2, MOST_SEEDS) if difference and enough(MOST_SEEDS) else None
+    return least(enough, 2, MOST_SEEDS) if difference and enough(MOST_SEEDS) else None
 
 
 def against_seeds(
@@ -107,17 +105,3 @@ def degrees_of(values: Array, n: int) -> float | None:
     excess = float((around**4).mean()) / square**2 - 3
     kurtosis = 3 + ((count + 1) * excess + 6) * (count - 1) / ((count - 2) * (count - 3))  # unbiased for a normal
     return 2 * (n - 1) / max(kurtosis - (n - 3) / n, 2 / n)
-
-
-def _least(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number that is enough, where all above it are; `high` is taken to be."""
-    if enough(low):
-        return low
-    step = low
-    while step < high and not enough(step):
-        low, step = step, 2 * step
-    high = min(step, high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

@@ -64,6 +64,6 @@ function cut(text, length) {
 }
 
 const grouped = (number) => number.toLocaleString("en");
-const rounded = (value, digits) => Number.isNaN(value) ? "n/a" : value.toFixed(digits).replace("-", "\u2212");
+const rounded = (value, digits) => Number.isNaN(value) ? "n/a" : (Number(value.toFixed(digits)) || 0).toFixed(digits).replace("-", "\u2212");
 const signed = (value, digits) => Number.isNaN(value) ? "n/a" : (value > 0 ? "+" : "") + rounded(value, digits);
 
