@@ -80,8 +80,8 @@ def responsive(spec: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict
     Vega-Lite gives no fluid width to panels side by side, so a page lays them out by itself (a grid of CSS), the legend
     above in a row of its own. Each panel has all its labels and is as wide as its container; what has its width by its
     content (a matrix) keeps it. A figure of one panel keeps its legend. `usermeta` of a panel says how many pixels it
-    wants at `least`, without the labels `beside` it, which those after the first of a row need not repeat, and how many
-    make a `row` that belongs together.
+    wants at `least`, without the labels `beside` it, which those after the first of a row need not repeat, how many the
+    labels `below` it take side by side, and how many panels make a `row` that belongs together.
     """
     data = spec.get("datasets", {})
     parts = spec.get("concat") or [spec]
@@ -107,8 +107,10 @@ def _room(panel: Mapping[str, Any]) -> dict[str, float]:
     nominal = {axis: at.get("type") == "nominal" for axis, at in axes.items()}
     beside = width_of(names["y"]) + 12 if nominal.get("y") else 0.0
     if isinstance(panel.get("width"), dict):
-        return {"least": panel["width"]["step"] * len(names["x"]) + beside + 12, "beside": 0.0}
-    return {"least": 170.0, "beside": beside} if beside else {"least": LEAST, "beside": 0.0}
+        return {"least": panel["width"]["step"] * len(names["x"]) + beside + 12, "beside": 0.0, "below": 0.0}
+    lines = [line for name in names["x"] for line in name.split("\n")] if nominal.get("x") else []
+    below = len(names["x"]) * (width_of(lines, 10) + 6) if lines else 0.0
+    return {"least": 170.0 if beside else LEAST, "beside": beside, "below": below}
 
 
 def _alone(value: Any, data: Mapping[str, Any], no_legend: bool) -> Any:
@@ -171,10 +173,10 @@ def _legend(encodings: Sequence[Mapping[str, Any]], schema: str, width: float) -
 
 def columns(panels: int, width: float, least: float = 150) -> int:
     """How many panels stand side by side: as many as fit, rows evenly filled, none alone in the last row; rather than
-    that, panels are a quarter narrower, or stand below each other.
+    that, panels are a quarter narrower, and three stand below each other.
 
-    >>> columns(5, 640), columns(7, 640, 200), columns(3, 400, 190)
-    (3, 4, 1)
+    >>> columns(5, 640), columns(7, 640, 200), columns(3, 400, 190), columns(7, 640, 300)
+    (3, 4, 1, 2)
     """
     most = max(1, min(panels, int(width // least)))
     across = -(-panels // -(-panels // most))
@@ -182,7 +184,8 @@ def columns(panels: int, width: float, least: float = 150) -> int:
         return across
     narrower = range(across + 1, min(panels, int(width // (0.75 * least))) + 1)
     wider = range(across - 1, 1, -1)
-    return next((count for count in (*narrower, *wider) if panels % count != 1), 1)
+    below = 1 if panels == 3 else across  # a column of five or seven would leave half of a page empty
+    return next((count for count in (*narrower, *wider) if panels % count != 1), below)
 
 
 # ---------------------------------------------------------------- text
