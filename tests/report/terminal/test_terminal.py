@@ -43,20 +43,20 @@ def test_sentences() -> None:
         sentence([row("bleu", "better"), row("ter", "worse")]) == "b is better than a on bleu and worse than a on ter."
     )
     assert sentence([row("bleu", "not distinguishable")]) == (
-        "b and a cannot be told apart; smallest detectable difference at n = 40: bleu 0.80; "
-        "n that would tell the difference seen, were it the true one: bleu 90."
+        "b and a cannot be told apart. Smallest difference that 40 examples can detect: bleu 0.80. "
+        "To detect a difference as seen: 90 examples for bleu."
     )
     assert sentence([row("bleu", "better"), row("rouge1", "not distinguishable")]) == (
-        "b is better than a on bleu; not distinguishable on the rest "
-        "(smallest detectable difference at n = 40: rouge1 0.80; "
-        "n that would tell the difference seen, were it the true one: rouge1 90)."
+        "b is better than a on bleu; not distinguishable on the rest. "
+        "Smallest difference that 40 examples can detect: rouge1 0.80. "
+        "To detect a difference as seen: 90 examples for rouge1."
     )
     assert sentence([row("bleu", "not distinguishable", needed=None, n=1984)], "better") == (
-        "b is not shown to be better than a; smallest detectable difference at n = 1,984: bleu 0.80."
+        "b is not shown to be better than a. Smallest difference that 1,984 examples can detect: bleu 0.80."
     )
     assert sentence([row("bleu", "worse"), row("ter", "not distinguishable", needed=None)], "worse") == (
-        "b is worse than a on bleu; not shown to be worse on the rest "
-        "(smallest detectable difference at n = 40: ter 0.80)."
+        "b is worse than a on bleu; not shown to be worse on the rest. "
+        "Smallest difference that 40 examples can detect: ter 0.80."
     )
     within = [row("bleu", "equivalent", margin=0.5), row("ter", "not worse", margin=1.0), row("chrf", "worse")]
     assert sentence(within) == (
@@ -64,12 +64,12 @@ def test_sentences() -> None:
         "b is not worse than a on ter (by 1 or more)."
     )
     assert sentence([row("bleu", "not distinguishable", margin=0.5, needed=None)]) == (
-        "b and a cannot be told apart, which is not to say that they are equal; smallest detectable difference at "
-        "n = 40: bleu 0.80."
+        "b and a cannot be told apart, which is not to say that they are equal. Smallest difference that 40 examples "
+        "can detect: bleu 0.80."
     )
     both = row("bleu", "not distinguishable", needed=None, needed_seeds=None, seeds=(3, 3))
-    assert sentence([both]).endswith("at n = 40: bleu 0.80; neither n nor seeds alone would do for bleu.")
-    assert sentence([both], "better").endswith("at n = 40: bleu 0.80.")
+    assert sentence([both]).endswith("bleu 0.80. Neither more examples nor more seeds alone will do for bleu.")
+    assert sentence([both], "better").endswith("40 examples can detect: bleu 0.80.")
     few = [row(score, "too few to tell", note="4 examples: no p below 0.12 is possible") for score in ("bleu", "ter")]
     assert sentence(few) == "too few to tell b from a (4 examples: no p below 0.12 is possible)."
 
