@@ -17,10 +17,11 @@ import harness
 from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
+from harness.report.terminal.slice_table import interaction_lines
 from harness.report.terminal.summary import print_run, print_summary
 from harness.report.terminal.wording import sentence, stages
 from harness.stats.options import ComparisonOptions
-from harness.types import Comparison, Comparisons
+from harness.types import Comparison, Comparisons, Interaction
 from tests.conftest import BAD, GOOD, ROWS
 
 ROUGE = "harness.metrics.rouge.Rouge"
@@ -72,6 +73,17 @@ def test_sentences() -> None:
     assert sentence([both], "better").endswith("40 examples can detect: bleu 0.80.")
     few = [row(score, "too few to tell", note="4 examples: no p below 0.12 is possible") for score in ("bleu", "ter")]
     assert sentence(few) == "too few to tell b from a (4 examples: no p below 0.12 is possible)."
+
+
+def test_differences_that_are_the_same_in_every_slice_take_one_line() -> None:
+    same, varying = (Interaction("a", "b", "bleu", 4, p, p, "domain = law", -1.5, 2) for p in (0.9, 0.01))
+    alone = "b against a, bleu: the difference is not shown to vary between 4 slices (p = 0.9000); worst in domain = law: -1.50"
+    assert interaction_lines([same], 0.95) == [alone]
+    assert interaction_lines([same] * 3, 0.95) == ["none of 3 differences is shown to vary between slices (p ≥ 0.9000)"]
+    assert interaction_lines([same, varying, same], 0.95) == [
+        "b against a, bleu: the difference varies between 4 slices (p = 0.0100); worst in domain = law: -1.50",
+        "none of the other 2 differences is shown to vary between slices (p ≥ 0.9000)",
+    ]
 
 
 def test_which_part_of_a_rag_system_moved() -> None:
