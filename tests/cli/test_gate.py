@@ -79,14 +79,14 @@ def test_verdicts_and_exit_codes(
 
 
 def test_what_cannot_be_told_says_what_would(cli: Callable[..., Called], folder: Path) -> None:
-    called = gated(cli, folder, "same", "--margin", "token_f1=0.1", "--json")
+    called = gated(cli, folder, "same", "--margin", "token_f1=0.1", "--json", "--resamples=4000")
     (check,) = json.loads(called.out)["checks"]
     assert check["needed"] > N
     passed = check["margin_passed"]
-    assert passed > 0.1
-    wider = gated(cli, folder, "same", "--margin", f"token_f1={passed * 1.02}")
-    narrower = gated(cli, folder, "same", "--margin", f"token_f1={passed * 0.9}")
-    assert (wider.code, narrower.code) == (0, 3)
+    assert passed > 0.1 and f"a margin of {passed:.2f} would pass" in check["reason"]
+    wide_enough = gated(cli, folder, "same", "--margin", f"token_f1={passed}", "--resamples=4000")
+    too_narrow = gated(cli, folder, "same", "--margin", f"token_f1={passed * 0.8}", "--resamples=4000")
+    assert (wide_enough.code, too_narrow.code) == (0, 3)
 
 
 def test_in_python_it_takes_one_run_or_several_and_prints_as_a_table(folder: Path) -> None:

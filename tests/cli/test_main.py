@@ -146,7 +146,7 @@ def test_what_needs_quotes_is_shown_with_them(cli: Cli, word: str, typed: str | 
 def test_without_a_command_all_are_shown(cli: Cli) -> None:
     called = cli()
     assert (called.code, called.out) == (2, "")
-    assert "report    one HTML file" in called.err
+    assert "    report      one HTML file" in called.err
 
 
 def test_debug_shows_the_traceback(tmp_path: Path, cli: Cli) -> None:

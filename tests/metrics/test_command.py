@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 
 import harness
@@ -79,7 +80,8 @@ def test_a_score_for_each_line(judge: Judge, started: list[Program]) -> None:
     expected = [len(o) + 2 + 1 for o in GOOD]
     score = result.scores["judge"]
     assert score.estimate == pytest.approx(np.mean(expected))
-    assert score.low is not None and score.high is not None and min(expected) <= score.low < score.high <= max(expected)
+    student = scipy.stats.t.interval(0.95, len(expected) - 1, np.mean(expected), scipy.stats.sem(expected))
+    assert (score.low, score.high) == pytest.approx(student, rel=0.01)  # of up to six examples
     assert result.examples["judge"].tolist() == expected
     assert len(started) == 1 and over(started)
 

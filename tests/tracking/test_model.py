@@ -136,7 +136,7 @@ def test_what_a_model_returns(store: dict[str, str]) -> None:
     ):
         outputs("two")
     with pytest.raises(
-        HarnessError, match="models:/frame/1 returned a list of 0; expected 1 texts, one for each prompt"
+        HarnessError, match="models:/frame/1 returned a list of 0; expected 1 text, one for each prompt"
     ):
         outputs("few")
     (wrong,) = outputs("one", input="other")

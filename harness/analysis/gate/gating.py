@@ -11,6 +11,7 @@ Nothing is tested here that `harness compare --margin` does not test: harness/st
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -253,7 +254,7 @@ def _against_baseline(row: Comparison, rule: Rule, part: _Part, options: Compari
         return check
     if rule.improve is not None or rule.margin is None:
         return replace(check, needed=_needed_beyond(row, rule.improve or 0.0, options))
-    passed = _margin_passed(part, row.score, options)
+    passed = _margin_passed(part, row, options)
     enough = None if not row.standard_error else needed(row.n, row.standard_error, rule.margin, options.level, sides=1)
     reason += f"; a margin of {passed:.{row.digits}f} would pass" if passed is not None else ""
     return replace(check, reason=reason, needed=enough, margin_passed=passed)
@@ -273,12 +274,15 @@ def _gains(row: Comparison) -> tuple[float, float]:
     return (low, high) if row.higher_is_better else (-high, -low)
 
 
-def _margin_passed(part: _Part, score: str, options: ComparisonOptions) -> float | None:
-    """The end of the one-sided interval, which is that of a two-sided one of twice the error."""
-    wider = replace(options, level=2 * options.level - 1, scores=(score,), margins=(), correction="none")
-    (row,) = compared([[part.pair]], wider, silent)
-    low = _gains(row)[0]
-    return None if low != low else max(0.0, -low)
+def _margin_passed(part: _Part, row: Comparison, options: ComparisonOptions) -> float | None:
+    """The least margin in the score's digits beyond the end of the one-sided interval, which is that of a two-sided one
+    of twice the error; less two replicates, since a p-value counts one of its own and an interval ends between two."""
+    error = 1 - options.level - 2 / (options.resamples + 1)
+    if error <= 0:
+        return None
+    wider = replace(options, level=1 - 2 * error, scores=(row.score,), margins=(), correction="none")
+    ((low, _),) = map(_gains, compared([[part.pair]], wider, silent))
+    return None if math.isnan(low) else (math.floor(max(0.0, -low) * 10**row.digits + 1e-6) + 1) / 10**row.digits
 
 
 def _against_floor(row: Comparison, floor: float, part: _Part) -> Check:

@@ -7,7 +7,6 @@ from typing import Any
 
 from harness.cli.arguments import as_json
 from harness.cli.output import print_json, show_warnings
-from harness.types.shown import counted
 
 
 def add(commands: Any) -> None:
@@ -38,6 +37,7 @@ def call(options: Any) -> None:
     from harness.store.arrays import ArrayStore
     from harness.store.outputs import OutputCache
     from harness.store.places import shared_folder
+    from harness.types.shown import counted
 
     show_warnings()
     if options.prune != bool(options.max_size or options.older_than):

@@ -7,7 +7,6 @@ from typing import Any
 
 from harness.cli.arguments import as_json, trust_of, trusting
 from harness.cli.output import print_json, show_warnings, tell
-from harness.types.shown import counted
 
 
 def add(commands: Any) -> None:
@@ -31,6 +30,7 @@ def call(options: Any) -> None:
     from dataclasses import asdict
 
     from harness.analysis.papers.verifying import verify
+    from harness.types.shown import counted
 
     show_warnings()
     verified = verify(options.files, options.runs, trust_of(options))
