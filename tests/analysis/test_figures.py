@@ -249,6 +249,11 @@ def test_a_line_does_not_join_different_systems() -> None:
     assert "Changing along with sentences: system." in asked_for.caption
 
 
+def test_a_misspelt_figure_has_its_nearest(three: Study) -> None:
+    with pytest.raises(HarnessError, match=r"there is no figure 'forrest' \(did you mean 'forest'\?\)"):
+        wanted_figures(three.runs, None, Wanted("forrest"), FAST)
+
+
 def test_a_sweep_needs_what_differs(three: Study) -> None:
     with pytest.raises(
         HarnessError, match="the figure sweep cannot be drawn from low, middle, high; expected .*differ"

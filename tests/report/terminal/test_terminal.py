@@ -9,11 +9,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import harness
+from harness.report.terminal import sweep_table
 from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
@@ -84,6 +86,28 @@ def test_differences_that_are_the_same_in_every_slice_take_one_line() -> None:
         "b against a, bleu: the difference varies between 4 slices (p = 0.0100); worst in domain = law: -1.50",
         "none of the other 2 differences is shown to vary between slices (p ≥ 0.9000)",
     ]
+
+
+def test_a_sweep_that_tells_no_cell_from_the_best_says_it_once() -> None:
+    row: dict[str, Any] = {
+        "system": "k=1",
+        "corrected": 4.7,
+        "corrected_low": 2.9,
+        "corrected_high": 7.4,
+        "estimate": 5.0,
+        "digits": 2,
+    }
+    for rivals, of, said in (
+        (["k=2", "k=3"], 9, "Not told apart from it: k=2 and k=3."),
+        ([f"k={i}" for i in range(2, 6)], 5, "None of the others is told apart from it."),
+        (["k=2"], 2, "Not told apart from it: k=2."),
+    ):
+        winner = SimpleNamespace(**row, rivals=rivals, of=of)
+        lines = sweep_table.best(SimpleNamespace(best=winner, alone=None, score="BLEU", cheapest=None))
+        assert lines == [
+            f"Best: k=1, BLEU 4.70 [2.90, 7.40] corrected for the choice among {of} (5.00 as it stands).",
+            said,
+        ]
 
 
 def test_which_part_of_a_rag_system_moved() -> None:
