@@ -68,15 +68,16 @@ function narrowed(panels, width) {
   });
 }
 
+const SLANTED = { labelAngle: -40, labelAlign: "right", labelExpr: "replace(datum.label, '\\n', ' ')" };
+
 // A panel as it stands in its row: with labels only in the first place, and those below it slanted where they do not fit.
 function placed(panel, first, width) {
   const copy = structuredClone(panel), { beside, below } = copy.usermeta;
   for (const { encoding } of [copy, ...(copy.layer ?? [])]) {
     const { x, y } = encoding ?? {};
     if (!first && beside && y?.type === "nominal") y.axis = { ...y.axis, labels: false };
-    if (below > width - 50 && x?.type === "nominal" && x.axis?.labelAngle === 0) {
-      x.axis = { ...x.axis, labelAngle: -40, labelAlign: "right", labelExpr: "replace(datum.label, '\\n', ' ')" };
-    }
+    if (!below || x?.type !== "nominal" || ![0, SLANTED.labelAngle].includes(x.axis?.labelAngle)) continue;
+    x.axis = { ...x.axis, ...(below > width - 50 ? SLANTED : { labelAngle: 0, labelAlign: "center" }) };
   }
   return copy;
 }
