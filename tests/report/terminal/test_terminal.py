@@ -110,6 +110,12 @@ def test_a_sweep_that_tells_no_cell_from_the_best_says_it_once() -> None:
         ]
 
 
+def test_of_several_runs_each_says_what_its_intervals_are_worth(capsys: pytest.CaptureFixture[str]) -> None:
+    print_run(harness.evaluate(["a b c", "d e", "f"], ["a b", "d e", "g"], ["chrf"]), scores=False)
+    shown = capsys.readouterr().out
+    assert "note        chrF: 3 examples: the interval says little" in shown and "estimate" not in shown
+
+
 def test_which_part_of_a_rag_system_moved() -> None:
     improved = [row("ndcg_10", "better", stage="retrieval"), row("mrr", "better", stage="retrieval")]
     kept_less = [row("faithfulness", "worse", stage="faithfulness")]
