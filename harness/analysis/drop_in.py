@@ -127,7 +127,7 @@ class Loaded:
         known = inspect.signature(self._shaped.metric).parameters
         for option in options:
             if option not in known:
-                hint = nearest(option, list(known))
+                hint = nearest(option, [*known, "predictions", "references"])
                 raise HarnessError(f"{self.name} has no option {option!r}{hint}; expected one of {', '.join(known)}")
         return self._shaped.metric(**options)
 

@@ -202,6 +202,8 @@ def _few(names: list[str]) -> str:
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, dict):
+        return f"one object ({', '.join(map(str, value))[:40]})" if value else "an empty object"
     return f"{type(value).__name__} {str(value)[:40]!r}" if not isinstance(value, str) else repr(value[:40])
 
 

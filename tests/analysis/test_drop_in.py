@@ -158,6 +158,7 @@ def test_intervals_on_the_same_scale(name: str) -> None:
         ("rouge", {"predictions": "abcde", "references": "abcde"}, "predictions or references is a string; expected a"),
         ("bleu", {"predictions": None, "references": None}, "there are no predictions; expected some"),
         ("bleu", {"predictions": None, "preds": ["a"]}, "bleu has no option 'preds'"),
+        ("bleu", {"prediction": ["a"]}, r"bleu has no option 'prediction' \(did you mean 'predictions'\?\)"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, options: dict[str, Any], message: str) -> None:

@@ -246,7 +246,12 @@ def test_a_line_does_not_join_different_systems() -> None:
     names = [figure.name for figure in figures(study(systems, options=FAST))]
     assert "forest-dev" in names and "sweep-dev" not in names
     (asked_for,) = wanted_figures(systems, None, Wanted("sweep"), FAST)
-    assert "With sentences change: system." in asked_for.caption
+    assert "Changing along with sentences: system." in asked_for.caption
+
+
+def test_a_misspelt_figure_has_its_nearest(three: Study) -> None:
+    with pytest.raises(HarnessError, match=r"there is no figure 'forrest' \(did you mean 'forest'\?\)"):
+        wanted_figures(three.runs, None, Wanted("forrest"), FAST)
 
 
 def test_a_sweep_needs_what_differs(three: Study) -> None:

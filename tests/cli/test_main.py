@@ -120,10 +120,10 @@ def test_wrong_usage_is_2(cli: Cli) -> None:
 
 
 def test_what_is_no_override_is_wrong_usage_too(cli: Cli) -> None:
-    for word in ("foo", "name=é", "tracking.uri=sqlite:///x.db?a=b"):
+    for word, why in (("dev.jsonl", "it has no ="), ("name=é", "it has"), ("tracking.uri=sqlite:///x.db?a=b", "")):
         done = cli("run", word)
         assert done.code == 2
-        assert done.err.startswith(f"harness: {word} is not an override (")
+        assert done.err.startswith(f"harness: {word} is not an override ({why}")
         assert len(done.err.strip().splitlines()) == 1
 
 
@@ -213,9 +213,11 @@ def test_compare_refuses_with_one_message(files: Path, cli: Cli) -> None:
     assert cli("run", *LEXICAL, "system.path=bad.jsonl", "limit=3", "name=part").code == 0
     assert cli("run", *LEXICAL, "system.path=bad.jsonl", "metrics.bleu.tokenize=char", "name=char").code == 0
     assert cli("run", *LEXICAL, "system.path=bad.jsonl", "name=copy").code == 0
+    assert cli("run", *LEXICAL, "system.path=bad.jsonl").code == 0
     for arguments, expected in (
         (("dev-good", "part"), "dev-good and part are runs on different data"),
         (("dev-good", "char"), "bleu of dev-good and char are defined differently (tok: 13a and char)"),
+        (("dev-good", "dev-bda"), "there is no run 'dev-bda' (did you mean 'dev-bad'?); expected a run folder"),
         (("dev-good", "nobody"), "there is no run 'nobody'; expected a run folder, the name of a finished run"),
         (("dev-good", "dev-good"), "the same run twice; expected at least 2"),
         (

@@ -23,7 +23,7 @@ def rows(path: Path, **options: bool) -> list[dict[str, object]]:
         ("a.jsonl", b'{"id": "a\x00b"}\n', "a.jsonl line 1 has a NUL character at position 10"),
         ("a.jsonl", '{"id": 1}\n'.encode("utf-16"), "starts with a UTF-16 byte order mark; expected UTF-8"),
         ("a.jsonl", b'{"id": ' + b"1" * 5000 + b"}\n", "a.jsonl line 1 is not JSON"),
-        ("a.json", b'{"id": 1}', "a.json holds dict"),
+        ("a.json", b'{"id": 1}', "a.json holds one object (id); expected a list of objects"),
         ("a.json", b"[1", "a.json is not JSON"),
         ("a.csv", b"id,source\n1,a,b\n", "a.csv line 2 has 3 fields; expected 2 as in the header (id, source)"),
         ("a.csv", b'id,source\n1,"a" b\n', "a.csv line 2 cannot be read"),

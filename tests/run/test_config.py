@@ -155,6 +155,7 @@ MISSPELT: list[tuple[list[str], str]] = [
         ["system=huggingface", "system.max_new_token=8", "system.temprature=1"],  # the first of two
         "system.max_new_token is not in the config (did you mean 'system.max_new_tokens'?)",
     ),
+    (["dataset=file", "path=dev.jsonl"], "path is not in the config (did you mean 'dataset.path'?)"),
     (["nmae=x"], "nmae is not in the config (did you mean 'name'?)"),
     (
         ["metrics=standrd"],

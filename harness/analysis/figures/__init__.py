@@ -20,7 +20,7 @@ from harness.analysis.stored.loading import Run, loaded_runs
 from harness.report.charts.theme import DARK, LIGHT, responsive, themed
 from harness.report.terminal.progress import silent
 from harness.stats.options import ComparisonOptions
-from harness.types import Figure, HarnessError, Progress, Study
+from harness.types import Figure, HarnessError, Progress, Study, nearest
 
 __all__ = ["DARK", "KINDS", "LIGHT", "Wanted", "chart_of", "figures", "responsive", "themed", "wanted_figures"]
 
@@ -103,7 +103,8 @@ class Wanted:
 
     def check(self) -> None:
         if self.figure is not None and self.figure not in KINDS:
-            raise HarnessError(f"there is no figure {self.figure!r}; expected one of {', '.join(KINDS)}")
+            near = nearest(self.figure, KINDS)
+            raise HarnessError(f"there is no figure {self.figure!r}{near}; expected one of {', '.join(KINDS)}")
         if self.by and self.figure not in (None, "buckets"):
             raise HarnessError(f"--by {self.by[0]} with the figure {self.figure}; expected it with buckets only")
 

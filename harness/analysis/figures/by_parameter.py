@@ -64,7 +64,7 @@ def _importance(score: str, seen: Measured) -> str:
         return f"{score}: the cells differ by no more than chance."
     ranked = sorted(seen.effects.importance, key=lambda own: -own.share)
     parts = [f"{own.parameters[0]} {own.share:.0%} [{own.low:.0%}, {own.high:.0%}]" for own in ranked]
-    both = [f"{' and '.join(own.parameters)} work on each other ({own.share:.0%})" for own in seen.effects.interactions]
+    both = [f"{' and '.join(own.parameters)} interact ({own.share:.0%})" for own in seen.effects.interactions]
     more = f" Worth a look: {', '.join(both)}." if both else ""
     return f"{score}: share of the variance between cells, {', '.join(parts)}.{more}"
 

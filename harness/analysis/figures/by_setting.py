@@ -104,7 +104,7 @@ def sweep_figures(view: View) -> Iterator[Figure]:
         return
     names = short([*short_names([parameter.name for parameter in varied]).values()], 24)
     together = "".join(
-        f" With {name} change: {', '.join(plain(other) for other in parameter.also)}."
+        f" Changing along with {name}: {', '.join(plain(other) for other in parameter.also)}."
         for name, parameter in zip(names, varied, strict=True)
         if parameter.also
     )

@@ -126,6 +126,7 @@ def page_of(
     blocks = {"index": packed_json({"groups": groups}), **blocks}
     content = {
         "title": page.title or _title(study),
+        "title_direction": "" if page.title else "ltr",
         "version": harness.__version__,
         "about": _about(study),
         "average": average(study),

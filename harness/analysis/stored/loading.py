@@ -22,7 +22,7 @@ from harness.inputs.project import runs_folder
 from harness.run.saving import StoredRun
 from harness.store import finished, records
 from harness.store.places import find
-from harness.types import HarnessError, RunRecord, RunResult, dropped
+from harness.types import HarnessError, RunRecord, RunResult, dropped, nearest
 
 log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
@@ -66,10 +66,16 @@ def find_run(name: str | Path) -> Path:
     newest = find(runs_folder(), str(name)) if runs_folder().is_dir() else None
     if newest is None and not _exists(folder):
         raise HarnessError(
-            f"there is no run {str(name)!r}; expected a run folder, the name of a finished run below "
-            f"{os.path.abspath(runs_folder())}, or its MLflow run id"
+            f"there is no run {str(name)!r}{_similar(str(name))}; expected a run folder, the name of a finished run "
+            f"below {os.path.abspath(runs_folder())}, or its MLflow run id"
         )
     return newest or folder  # reading a folder that is not a run says what is missing
+
+
+def _similar(name: str) -> str:
+    """The stored run with the nearest name."""
+    stored = records.records(runs_folder()) if runs_folder().is_dir() else []
+    return nearest(name, {run.name for run in stored})
 
 
 def runs_in(run: Run) -> list[Run]:

@@ -111,6 +111,7 @@ def _explained(error: Exception, arguments: list[str]) -> str:
     if isinstance(error, OverrideParseException):
         problem = [line for line in text.splitlines() if line.strip(" ^") and "See https" not in line][-1]
         problem = "it has characters that need quotes" if "Exception" in problem else problem
+        problem = "it has no =" if problem.startswith("missing EQUAL") else problem
         hint = _with_quotes(error.override)
         expected = f"name=value, what is special in quotes{f', as {hint}' if hint else ''}"
         return f"{error.override} is not an override ({problem}); expected {expected}"
@@ -122,7 +123,8 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         valid = _valid_names(name, arguments)
         parent = name.rpartition(".")[0]
         beside = sorted({n.removeprefix(f"{parent}.") for n in valid if n.rpartition(".")[0] == parent})
-        hint = nearest(name, valid)
+        inside = [other for other in valid if other.endswith(f".{name}")]
+        hint = f" (did you mean {' or '.join(map(repr, inside))}?)" if 0 < len(inside) < 4 else nearest(name, valid)
         listed = f"; {parent or 'the top level'} has: {', '.join(beside)}" if beside else ""
         if having := _elsewhere(name, arguments):
             return f"{name} is not an option of what is chosen; expected with it one of {', '.join(having)}"

@@ -80,8 +80,8 @@ def responsive(spec: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict
     Vega-Lite gives no fluid width to panels side by side, so a page lays them out by itself (a grid of CSS), the legend
     above in a row of its own. Each panel has all its labels and is as wide as its container; what has its width by its
     content (a matrix) keeps it. A figure of one panel keeps its legend. `usermeta` of a panel says how many pixels it
-    wants at `least`, without the labels `beside` it, which those after the first of a row need not repeat, and how many
-    make a `row` that belongs together.
+    wants at `least`, without the labels `beside` it, which those after the first of a row need not repeat, how many the
+    labels `below` it take side by side, and how many panels make a `row` that belongs together.
     """
     data = spec.get("datasets", {})
     parts = spec.get("concat") or [spec]
@@ -107,8 +107,10 @@ def _room(panel: Mapping[str, Any]) -> dict[str, float]:
     nominal = {axis: at.get("type") == "nominal" for axis, at in axes.items()}
     beside = width_of(names["y"]) + 12 if nominal.get("y") else 0.0
     if isinstance(panel.get("width"), dict):
-        return {"least": panel["width"]["step"] * len(names["x"]) + beside + 12, "beside": 0.0}
-    return {"least": 170.0, "beside": beside} if beside else {"least": LEAST, "beside": 0.0}
+        return {"least": panel["width"]["step"] * len(names["x"]) + beside + 12, "beside": 0.0, "below": 0.0}
+    lines = [line for name in names["x"] for line in name.split("\n")] if nominal.get("x") else []
+    below = len(names["x"]) * (width_of(lines, 10) + 6) if lines else 0.0
+    return {"least": 170.0 if beside else LEAST, "beside": beside, "below": below}
 
 
 def _alone(value: Any, data: Mapping[str, Any], no_legend: bool) -> Any:

@@ -1,4 +1,5 @@
-"""How far each run is from the baseline, or from the best where there is none: differences, intervals, adjusted p."""
+"""How far each run is from the baseline, or where there is none from the best, of two from the first: differences,
+intervals, adjusted p."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ class Reference:
 
     run: RunResult
     why: str
-    """`the baseline`, or `the best by BLEU`."""
+    """`the baseline`, `the first of the two`, or `the best by BLEU`."""
     rows: dict[tuple[str, str], Comparison]
     """By run and score, each as seen from that run."""
 
@@ -29,6 +30,9 @@ def reference(study: Study, group: Group, titles: dict[str, str]) -> Reference |
     pairs = [row for row in study.comparisons if row.dataset == group.dataset]
     if not pairs:
         return None
+    if len(group.runs) == 2:  # as compare and the figures have it
+        first = next(run for run in group.runs if run.name == pairs[0].baseline)
+        return Reference(first, "the first of the two", {(row.system, row.score): row for row in pairs})
     score = pairs[0].score
     best = study.best(group, score)
     if best is None:

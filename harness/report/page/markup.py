@@ -27,15 +27,17 @@ _UNSEEN = re.compile(
 )
 
 
-def visible(text: object) -> Markup:
-    """The text in a direction of its own."""
+def visible(text: object, direction: str = "") -> Markup:
+    """The text in a direction of its own, that of its first letter unless it is said: an English sentence that begins
+    with an Arabic name is read from the left."""
     whole = clean(str(text))
     parts, place = [], 0
     for match in _UNSEEN.finditer(whole):
         code = ord(match.group())
         parts += [escape(whole[place : match.start()]), _mark(code)]
         place = match.end()
-    return Markup("<bdi>") + Markup("").join([*parts, escape(whole[place:])]) + Markup("</bdi>")
+    opened = Markup('<bdi dir="{}">').format(direction) if direction else Markup("<bdi>")
+    return opened + Markup("").join([*parts, escape(whole[place:])]) + Markup("</bdi>")
 
 
 def _mark(code: int) -> Markup:

@@ -15,7 +15,7 @@ from harness.inputs.visible import in_line
 from harness.report.numbers import bounds, counted, number, signed
 from harness.report.score_titles import apart, titled_rows
 from harness.report.terminal.layout import Columns, show
-from harness.report.terminal.slice_table import interaction_line
+from harness.report.terminal.slice_table import interaction_lines
 from harness.report.terminal.summary import console
 from harness.report.terminal.wording import listed, sentence, stages, units
 from harness.types import Comparison, Comparisons
@@ -62,9 +62,9 @@ def print_comparisons(rows: Comparisons, rankings: Sequence[Any], options: Setti
         out.print(Text(f"{in_line(rows.macro[0].dataset)}: each score's mean over them, paired {options.test}", "bold"))
         _print_pairs(out, rows.macro, options)
         out.print()
-    for row in rows.interactions:
-        out.print(interaction_line(row, options.level))
     if rows.interactions:
+        for line in interaction_lines(rows.interactions, options.level):
+            out.print(line)
         out.print("P-values of whether a difference varies: Cochran's Q, by Holm.", style="dim")
         out.print()
     if len(pairs) > MANY and rankings:

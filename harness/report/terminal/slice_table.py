@@ -61,7 +61,19 @@ def worst_slice(slices: Sequence[Slice]) -> str | None:
     return f"{score.title} {number(score.estimate, score.digits)} for {in_line(lowest.by)} = {in_line(lowest.label)}"
 
 
-def interaction_line(row: Interaction, level: float) -> str:
+def interaction_lines(rows: Sequence[Interaction], level: float) -> list[str]:
+    """A line for each difference that is not the same everywhere, and one for the others, of which chance says where
+    they are worst."""
+    same = [row for row in rows if row.p_adjusted > 1 - level]
+    if len(same) < 2:
+        return [_interaction(row, level) for row in rows]
+    least = min(row.p_adjusted for row in same)
+    others = "the other " if len(same) < len(rows) else ""
+    lines = [_interaction(row, level) for row in rows if row.p_adjusted <= 1 - level]
+    return [*lines, f"none of {others}{len(same)} differences is shown to vary between slices (p ≥ {least:.4f})"]
+
+
+def _interaction(row: Interaction, level: float) -> str:
     """Whether a difference is the same everywhere, and where it is worst."""
     varies = row.p_adjusted <= 1 - level
     verdict = "varies between" if varies else "is not shown to vary between"

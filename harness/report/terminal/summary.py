@@ -75,8 +75,8 @@ def print_run(run: RunResult, scores: bool = True) -> None:
     out.print(Text.assemble((in_line(called), "bold"), f"  {_count(run)}{failed}{units}"))
     if scores:
         show(out, *_scores(run))
-        for note, names in _notes(run).items():
-            labelled(out, "note", f"{', '.join(names)}: {note}")
+    for note, names in _notes(run).items():  # the table of several runs has intervals too
+        labelled(out, "note", f"{', '.join(names)}: {note}")
     for _by, parts in groupby(run.slices, key=lambda part: part.by):
         slices = list(parts)
         show(out, *slice_tables(slices))

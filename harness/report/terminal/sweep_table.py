@@ -91,7 +91,7 @@ def sentences(part: Any) -> list[str]:
         lines.append("The cells differ by no more than chance: no parameter is seen to matter.")
     for own in part.effects.interactions:
         lines.append(
-            f"Worth a look: {' and '.join(own.parameters)} work on each other "
+            f"Worth a look: {' and '.join(own.parameters)} interact "
             f"({own.share:.0%} of the variance [{own.low:.0%}, {own.high:.0%}])."
         )
     return [*lines, *best(part)]
@@ -109,7 +109,9 @@ def best(part: Any) -> list[str]:
         f"Best: {row.system}, {part.score} {own} corrected for the choice among {row.of} "
         f"({number(row.estimate, row.digits)} as it stands)."
     ]
-    if row.rivals:
+    if 2 < len(row.rivals) == row.of - 1:
+        lines.append("None of the others is told apart from it.")
+    elif row.rivals:
         names = listed(row.rivals) if len(row.rivals) <= NAMED else f"{len(row.rivals)} others"
         lines.append(f"Not told apart from it: {names}.")
     else:

@@ -16,10 +16,10 @@ STAGES = ("retrieval", "faithfulness", "answer")
 def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
     """Who is better, in words.
 
-    One of: `A is better than B on x and y.`, `A and B cannot be told apart; smallest detectable difference at n = 40:
-    x 0.8; n that would tell the difference seen, were it the true one: x 90.` A one-sided test has nothing to say of
-    the other direction, so there it is `A is not shown to be better than B; …`. With margins, `A and B are equivalent
-    on x (within ±0.5).` and `A is not worse than B on x (by 0.5 or more).`
+    One of: `A is better than B on x and y.`, `A and B cannot be told apart. Smallest difference that 40 examples can
+    detect: x 0.8. To detect a difference as seen: 90 examples for x.` A one-sided test has nothing to say of the other
+    direction, so there it is `A is not shown to be better than B. …`. With margins, `A and B are equivalent on x
+    (within ±0.5).` and `A is not worse than B on x (by 0.5 or more).`
     """
     first = rows[0]
     by_verdict = {verdict: [row for row in rows if row.verdict == verdict] for verdict in {row.verdict for row in rows}}
@@ -41,9 +41,9 @@ def sentence(rows: Sequence[Comparison], alternative: str = "two-sided") -> str:
         apart = f"is not shown to be {alternative} than {first.baseline}"
         tied = f"and {first.baseline} cannot be told apart"
         more = ", which is not to say that they are equal" if any(row.margin for row in unclear) else ""
-        return f"{first.system} {apart if one_sided else tied}{more}; {limits}."
+        return f"{first.system} {apart if one_sided else tied}{more}. {limits}"
     rest = f"not shown to be {alternative}" if one_sided else "not distinguishable"
-    return f"{'; '.join(said)}; {rest} on the rest ({limits})."
+    return f"{'; '.join(said)}; {rest} on the rest. {limits}"
 
 
 def units(rows: Sequence[Comparison]) -> str:
@@ -91,14 +91,28 @@ def _within_margins(first: Comparison, by_verdict: Mapping[str, Sequence[Compari
 def _limits(first: Comparison, unclear: Sequence[Comparison], one_sided: bool) -> str:
     """What could have been seen. A one-sided test asks for no more where the difference is in the other direction."""
     reach = listed([f"{row.score} {number(row.smallest_detectable, row.digits)}" for row in unclear])
-    limits = f"smallest detectable difference at n = {first.n:,}: {reach}"
-    more = [f"{row.score} {row.needed:,}" for row in unclear if row.needed and row.needed <= REACH * row.n]
-    if more:
-        limits += f"; n that would tell the difference seen, were it the true one: {listed(more)}"
-    seeds = [f"{row.score} {row.needed_seeds:,}" for row in unclear if row.needed_seeds and not row.needed]
-    limits += f"; no n will do, seeds of each system that would: {listed(seeds)}" if seeds else ""
+    limits = [f"Smallest difference that {first.n:,} {first.unit} can detect: {reach}."]
+    unit = first.unit.split(" by ")[0]
+    needed = [row for row in unclear if row.needed and row.needed <= REACH * row.n]
+    if needed:
+        limits.append(f"To detect a difference as seen: {_each(needed, [row.needed for row in needed], unit)}.")
+    seeds = [row for row in unclear if row.needed_seeds and not row.needed]
+    if seeds:
+        more = _each(seeds, [row.needed_seeds for row in seeds], "seeds of each system")
+        limits.append(f"No number of {unit} alone will do, but {more}.")
     both = [row.score for row in unclear if row.seeds and row.difference and not (row.needed or row.needed_seeds)]
-    return limits + (f"; neither n nor seeds alone would do for {listed(both)}" if both and not one_sided else "")
+    if both and not one_sided:
+        limits.append(f"Neither more {unit} nor more seeds alone will do for {listed(both)}.")
+    return " ".join(limits)
+
+
+def _each(rows: Sequence[Comparison], counts: Sequence[int | None], unit: str) -> str:
+    """`90 examples for x and 1,200 for y`"""
+    parts = [
+        f"{count:,} {unit if i == 0 else ''}".rstrip() + f" for {row.score}"
+        for i, (row, count) in enumerate(zip(rows, counts, strict=True))
+    ]
+    return listed(parts)
 
 
 def listed(items: Sequence[str]) -> str:

@@ -1,5 +1,5 @@
 """What the parameters of a sweep do to a score: means by level, how much of the spread between cells each accounts for,
-and which of them work on each other.
+and which of them interact.
 
 All of it is linear algebra on the scores of cells, and the replicates of all cells are drawn together, so that its
 intervals come from the one resampling engine. Means by level are those that a complete grid would have (least squares

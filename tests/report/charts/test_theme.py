@@ -63,3 +63,6 @@ def test_a_page_knows_the_room_that_panels_want() -> None:
     assert legends == []
     assert [panel["usermeta"]["beside"] for panel in panels] == [pytest.approx(133)] * 2
     assert panels[0]["width"] == "container"
+    x = {"field": "bucket", "type": "nominal", "scale": {"domain": ["a" * 20 + "\nn=10", "b\nn=5"]}}
+    _, (panel,) = responsive({"$schema": "s", "encoding": {"x": x}, "width": 90})
+    assert panel["usermeta"]["below"] == pytest.approx(2 * (20 * 5.5 + 6))

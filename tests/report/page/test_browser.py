@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 
 from harness import write_report
 from harness.types import Alignment, Batch, Metric
-from tests.report.page.conftest import Opened, made, opened, three_runs, two_retrievers
+from tests.report.page.conftest import Opened, made, opened, sentence, three_runs, two_retrievers, worsened
 
 
 @pytest.fixture(scope="module")
@@ -345,6 +346,39 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, path: Path) -
     phone.page.locator("#detail").wait_for(state="hidden")
     phone.check()
     phone.page.context.close()
+
+
+def drawn_labels(page: Any, tab: str, texts: str) -> list[dict[str, float]]:
+    """Where the labels of the first panel of a tab stand."""
+    page.get_by_role("tab", name=tab, exact=True).click()
+    page.locator("figure:visible .chart[data-drawn] svg.marks").first.wait_for()
+    panel = page.locator("figure:visible .panel", has=page.locator("svg.marks")).first
+    return [text.bounding_box() for text in panel.locator(".role-axis-label text", has_text=re.compile(texts)).all()]
+
+
+def test_long_labels_leave_a_phone_room_and_do_not_cover_each_other(browser: Any, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    texts = [sentence(chance, 100 + i) for i in range(40)]
+    domains = ["news", "legal letters", "medical leaflets", "chat of customers"]
+    metrics = ("bleu", "chrf", "ter", "rouge")
+    shares = {"a-system-with-a-long-name-at-checkpoint-000100": 0.2, "another-system-with-quite-a-name-at-000200": 0.6}
+    runs = [
+        made([worsened(text, share, chance) for text in texts], [[text] for text in texts], name, None,
+             {"domain": domains * 10}, metrics=metrics)
+        for name, share in shares.items()
+    ]  # fmt: skip
+    path = write_report(runs, tmp_path / "report.html", resamples=100)
+    phone = opened(browser, path, viewport={"width": 390, "height": 844})
+    labels = drawn_labels(phone.page, "Scores", "^a")
+    assert len(labels) == 2 and max(box["width"] for box in labels) < 390 / 2
+    slanted = drawn_labels(phone.page, "Scores by domain", "n=10")
+    assert len(slanted) == 4 and all(box["height"] > 30 for box in slanted)
+    wide = opened(browser, path)
+    upright = drawn_labels(wide.page, "Scores by output length", "\\d–\\d")
+    assert len(upright) > 3 and all(box["height"] < 16 for box in upright)
+    for page in (phone, wide):
+        page.check()
+        page.page.context.close()
 
 
 def test_contrast_of_text_is_enough(page: Opened) -> None:

@@ -17,9 +17,10 @@ import harness
 from harness import write_report
 from harness.analysis.comparing import study as studies
 from harness.analysis.comparing.leaders import leaders_of
+from harness.analysis.figures import figures
 from harness.analysis.pages import page_rows
 from harness.analysis.pages.pages import PageOptions, page_of
-from harness.report.page import alignments, configs, examples, verdicts
+from harness.report.page import alignments, configs, differences_from, examples, verdicts
 from harness.report.page.packed import packed_floats, packed_json
 from harness.report.page.scores import average, tables
 from harness.stats.options import ComparisonOptions
@@ -251,6 +252,25 @@ def test_where_no_metric_matches_words_the_page_says_so(runs: list[Any]) -> None
         [],
         "No metric of these runs says which words it matched; harness score RUN 'metrics=[bertscore]' adds one that does.",
     )
+
+
+def test_of_two_runs_the_table_has_the_differences_of_the_figure(runs: list[Any]) -> None:
+    """From the first, whichever is better."""
+    studied = study([runs[2], runs[0]])
+    part = differences_from.part(studied, studied.groups[0], studied.groups[0].runs, ["bleu"])
+    assert part is not None
+    (row,) = part["rows"]
+    assert (part["from"], row["label"], row["cells"][0]["mark"]) == ("bad", "good", "better")
+    assert [figure.title for figure in figures(studied)][1] == "Differences from bad on dev"
+
+
+def test_a_composed_title_is_read_from_the_left_whatever_name_comes_first() -> None:
+    texts = ["a cat sat", "a dog ran", "it rained"]
+    names = ("نظام", "second")
+    page = page_of(study([made(texts, [[text] for text in texts], name) for name in names], resamples=50))
+    assert '<h1 id="title"><bdi dir="ltr">نظام and second on dev</bdi></h1>' in page
+    titled = page_of(study([made(texts, [[text] for text in texts], "a")], resamples=50), PageOptions("نظام"))
+    assert '<h1 id="title"><bdi>نظام</bdi></h1>' in titled
 
 
 def test_one_run_alone_has_a_page_too(tmp_path: Path) -> None:

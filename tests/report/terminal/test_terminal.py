@@ -9,18 +9,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import harness
+from harness.report.terminal import sweep_table
 from harness.report.terminal.comparisons import print_best, print_comparisons
 from harness.report.terminal.powers import print_powers
 from harness.report.terminal.progress import bars, silent
+from harness.report.terminal.slice_table import interaction_lines
 from harness.report.terminal.summary import print_run, print_summary
 from harness.report.terminal.wording import sentence, stages
 from harness.stats.options import ComparisonOptions
-from harness.types import Comparison, Comparisons
+from harness.types import Comparison, Comparisons, Interaction
 from tests.conftest import BAD, GOOD, ROWS
 
 ROUGE = "harness.metrics.rouge.Rouge"
@@ -43,20 +46,20 @@ def test_sentences() -> None:
         sentence([row("bleu", "better"), row("ter", "worse")]) == "b is better than a on bleu and worse than a on ter."
     )
     assert sentence([row("bleu", "not distinguishable")]) == (
-        "b and a cannot be told apart; smallest detectable difference at n = 40: bleu 0.80; "
-        "n that would tell the difference seen, were it the true one: bleu 90."
+        "b and a cannot be told apart. Smallest difference that 40 examples can detect: bleu 0.80. "
+        "To detect a difference as seen: 90 examples for bleu."
     )
     assert sentence([row("bleu", "better"), row("rouge1", "not distinguishable")]) == (
-        "b is better than a on bleu; not distinguishable on the rest "
-        "(smallest detectable difference at n = 40: rouge1 0.80; "
-        "n that would tell the difference seen, were it the true one: rouge1 90)."
+        "b is better than a on bleu; not distinguishable on the rest. "
+        "Smallest difference that 40 examples can detect: rouge1 0.80. "
+        "To detect a difference as seen: 90 examples for rouge1."
     )
     assert sentence([row("bleu", "not distinguishable", needed=None, n=1984)], "better") == (
-        "b is not shown to be better than a; smallest detectable difference at n = 1,984: bleu 0.80."
+        "b is not shown to be better than a. Smallest difference that 1,984 examples can detect: bleu 0.80."
     )
     assert sentence([row("bleu", "worse"), row("ter", "not distinguishable", needed=None)], "worse") == (
-        "b is worse than a on bleu; not shown to be worse on the rest "
-        "(smallest detectable difference at n = 40: ter 0.80)."
+        "b is worse than a on bleu; not shown to be worse on the rest. "
+        "Smallest difference that 40 examples can detect: ter 0.80."
     )
     within = [row("bleu", "equivalent", margin=0.5), row("ter", "not worse", margin=1.0), row("chrf", "worse")]
     assert sentence(within) == (
@@ -64,14 +67,53 @@ def test_sentences() -> None:
         "b is not worse than a on ter (by 1 or more)."
     )
     assert sentence([row("bleu", "not distinguishable", margin=0.5, needed=None)]) == (
-        "b and a cannot be told apart, which is not to say that they are equal; smallest detectable difference at "
-        "n = 40: bleu 0.80."
+        "b and a cannot be told apart, which is not to say that they are equal. Smallest difference that 40 examples "
+        "can detect: bleu 0.80."
     )
     both = row("bleu", "not distinguishable", needed=None, needed_seeds=None, seeds=(3, 3))
-    assert sentence([both]).endswith("at n = 40: bleu 0.80; neither n nor seeds alone would do for bleu.")
-    assert sentence([both], "better").endswith("at n = 40: bleu 0.80.")
+    assert sentence([both]).endswith("bleu 0.80. Neither more examples nor more seeds alone will do for bleu.")
+    assert sentence([both], "better").endswith("40 examples can detect: bleu 0.80.")
     few = [row(score, "too few to tell", note="4 examples: no p below 0.12 is possible") for score in ("bleu", "ter")]
     assert sentence(few) == "too few to tell b from a (4 examples: no p below 0.12 is possible)."
+
+
+def test_differences_that_are_the_same_in_every_slice_take_one_line() -> None:
+    same, varying = (Interaction("a", "b", "bleu", 4, p, p, "domain = law", -1.5, 2) for p in (0.9, 0.01))
+    alone = "b against a, bleu: the difference is not shown to vary between 4 slices (p = 0.9000); worst in domain = law: -1.50"
+    assert interaction_lines([same], 0.95) == [alone]
+    assert interaction_lines([same] * 3, 0.95) == ["none of 3 differences is shown to vary between slices (p ≥ 0.9000)"]
+    assert interaction_lines([same, varying, same], 0.95) == [
+        "b against a, bleu: the difference varies between 4 slices (p = 0.0100); worst in domain = law: -1.50",
+        "none of the other 2 differences is shown to vary between slices (p ≥ 0.9000)",
+    ]
+
+
+def test_a_sweep_that_tells_no_cell_from_the_best_says_it_once() -> None:
+    row: dict[str, Any] = {
+        "system": "k=1",
+        "corrected": 4.7,
+        "corrected_low": 2.9,
+        "corrected_high": 7.4,
+        "estimate": 5.0,
+        "digits": 2,
+    }
+    for rivals, of, said in (
+        (["k=2", "k=3"], 9, "Not told apart from it: k=2 and k=3."),
+        ([f"k={i}" for i in range(2, 6)], 5, "None of the others is told apart from it."),
+        (["k=2"], 2, "Not told apart from it: k=2."),
+    ):
+        winner = SimpleNamespace(**row, rivals=rivals, of=of)
+        lines = sweep_table.best(SimpleNamespace(best=winner, alone=None, score="BLEU", cheapest=None))
+        assert lines == [
+            f"Best: k=1, BLEU 4.70 [2.90, 7.40] corrected for the choice among {of} (5.00 as it stands).",
+            said,
+        ]
+
+
+def test_of_several_runs_each_says_what_its_intervals_are_worth(capsys: pytest.CaptureFixture[str]) -> None:
+    print_run(harness.evaluate(["a b c", "d e", "f"], ["a b", "d e", "g"], ["chrf"]), scores=False)
+    shown = capsys.readouterr().out
+    assert "note        chrF: 3 examples: the interval says little" in shown and "estimate" not in shown
 
 
 def test_which_part_of_a_rag_system_moved() -> None:

@@ -14,7 +14,8 @@ async function loaded() {
 const GAP = 28;
 
 // How many panels stand side by side: as many as fit, rows evenly filled, none alone in the last row. Rather than that,
-// panels are narrower (matrices smaller) or stand below each other. theme.py has the same rule for files.
+// panels are narrower (matrices smaller), or the last is as wide as its row; three stand below each other. theme.py has
+// the rule for files.
 function across(panels, width) {
   const count = panels.length;
   const least = Math.max(...panels.map(({ usermeta }) => usermeta.least)), { beside } = panels[0].usermeta;
@@ -29,7 +30,7 @@ function across(panels, width) {
   if (!alone(even)) return even;
   for (let columns = even + 1; columns <= fits(0.75 * least); columns++) if (!alone(columns)) return columns;
   for (let columns = even - 1; columns > 1; columns--) if (!alone(columns)) return columns;
-  return 1;
+  return count === 3 ? 1 : even;
 }
 
 // The first panel of a row has the labels of all.
@@ -38,14 +39,47 @@ function layOut(grid, beside, columns) {
   const others = columns > 1 ? ` repeat(${columns - 1}, minmax(0, 1fr))` : "";
   const first = `minmax(0, calc(${beside}px + (100% - ${beside + (columns - 1) * GAP}px) / ${columns}))`;
   grid.style.gridTemplateColumns = beside ? first + others : `repeat(${columns}, minmax(0, 1fr))`;
+  if (columns > 1 && grid.children.length % columns === 1) grid.lastElementChild.style.gridColumn = "1 / -1";
 }
 
-function unlabelled(panel) {
-  const copy = structuredClone(panel);
-  if (!copy.usermeta.beside) return copy;
-  for (const part of [copy, ...(copy.layer ?? [])]) {
-    const y = part.encoding?.y;
-    if (y?.type === "nominal") y.axis = { ...y.axis, labels: false };
+const CHARACTER = 6.05; // about its width, as theme.py has it
+
+// Labels beside a panel leave most of it to what they label: they are cut in the middle, unless two would be the same.
+function shortened(names, limit) {
+  const shown = names.map((name) => {
+    const letters = [...name], head = limit >> 1;
+    return letters.length <= limit ? name : `${letters.slice(0, head).join("")}…${letters.slice(head + 1 - limit).join("")}`;
+  });
+  return new Set(shown).size === names.length ? shown : names;
+}
+
+// The panels for a window of this width.
+function narrowed(panels, width) {
+  const { beside } = panels[0].usermeta, limit = Math.floor(0.42 * width / CHARACTER);
+  if (beside <= limit * CHARACTER + 12) return panels;
+  return panels.map((panel) => {
+    const copy = structuredClone(panel);
+    for (const { encoding } of [copy, ...(copy.layer ?? [])]) {
+      if (encoding?.y?.type !== "nominal") continue;
+      const names = encoding.y.scale?.domain ?? [], shown = shortened(names, limit);
+      const text = Object.fromEntries(names.map((name, i) => [name, shown[i]]));
+      encoding.y.axis = { ...encoding.y.axis, labelExpr: `${JSON.stringify(text)}[datum.label]` };
+      copy.usermeta.beside = Math.max(...shown.map((label) => label.length)) * CHARACTER + 12;
+    }
+    return copy;
+  });
+}
+
+const SLANTED = { labelAngle: -40, labelAlign: "right", labelExpr: "replace(datum.label, '\\n', ' ')" };
+
+// A panel as it stands in its row: with labels only in the first place, and those below it slanted where they do not fit.
+function placed(panel, first, width) {
+  const copy = structuredClone(panel), { beside, below } = copy.usermeta;
+  for (const { encoding } of [copy, ...(copy.layer ?? [])]) {
+    const { x, y } = encoding ?? {};
+    if (!first && beside && y?.type === "nominal") y.axis = { ...y.axis, labels: false };
+    if (!below || x?.type !== "nominal" || ![0, SLANTED.labelAngle].includes(x.axis?.labelAngle)) continue;
+    x.axis = { ...x.axis, ...(below > width - 50 ? SLANTED : { labelAngle: 0, labelAlign: "center" }) };
   }
   return copy;
 }
@@ -56,7 +90,8 @@ async function drawChart(node) {
   if (node.dataset.look === look || !node.clientWidth) return; // drawn, or of another tab by now
   node.dataset.look = look;
   node.removeAttribute("data-drawn");
-  const { name, legends, panels } = figures[node.dataset.figure];
+  const { name, legends } = figures[node.dataset.figure];
+  const panels = narrowed(figures[node.dataset.figure].panels, node.clientWidth);
   const options = {
     ast: true, renderer: "svg", defaultStyle: false, config: { ...(theme === "dark" ? dark : light), font: getComputedStyle(document.body).fontFamily }, mode: "vega-lite",
     tooltip: { disableDefaultStyle: true, theme: "page" }, downloadFileName: name,
@@ -72,7 +107,7 @@ async function drawChart(node) {
   if (key) await embed(key, legend, { ...options, actions: false });
   for (const [i, panel] of panels.entries()) {
     if (node.dataset.look !== look) return; // chosen anew meanwhile
-    await embed(grid.children[i], i % columns ? unlabelled(panel) : structuredClone(panel), { ...options, actions });
+    await embed(grid.children[i], placed(panel, i % columns === 0, grid.children[i].clientWidth), { ...options, actions });
     const drawn = grid.children[i].querySelector("svg.marks"); // a matrix shrinks where it is too wide, but stays legible
     drawn?.style.setProperty("--drawn", `${drawn.getAttribute("width")}px`);
   }
@@ -133,7 +168,7 @@ addEventListener("resize", () => {
     for (const node of inView) {
       if (!node.dataset.columns) continue;
       const [, { figures }] = await loaded();
-      if (String(across(figures[node.dataset.figure].panels, node.clientWidth)) === node.dataset.columns) continue;
+      if (String(across(narrowed(figures[node.dataset.figure].panels, node.clientWidth), node.clientWidth)) === node.dataset.columns) continue;
       delete node.dataset.look;
       drawChart(node);
     }
