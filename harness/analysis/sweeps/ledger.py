@@ -8,14 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness.analysis.stored.cell_names import cell_of, in_order, memberships
 from harness.analysis.stored.loading import find_run
 from harness.analysis.stored.parameters import parameters
 from harness.inputs.project import runs_folder
 from harness.store.records import record, records
-from harness.store.sweep_cells import cell, unfinished
+from harness.store.sweep_cells import label, unfinished
 from harness.types import HarnessError, RunRecord, nearest
 
 MOST = 10_000
@@ -140,9 +138,8 @@ def _missing(cells: Sequence[Cell], documents: Sequence[Mapping[str, Any]]) -> l
     made = []
     for number, values in enumerate(product(*space.values())):
         if number not in known:
-            plain = {name: yaml.safe_load(value) for name, value in zip(space, values, strict=True)}
-            document = cell(plain, number)
-            made.append(Cell(document["label"], plain, number, "missing"))
+            own = dict(zip(space, values, strict=True))
+            made.append(Cell(label(own, space), own, number, "missing"))
     return made
 
 
@@ -161,5 +158,6 @@ def _of_runs(runs: Sequence[RunRecord]) -> Ledger:
     cells = []
     for i, run in enumerate(runs):
         own = {setting.name: setting.values[i] for setting in varied}
-        cells.append(Cell(cell(own, i)["label"], own, i, "done", None, run))
+        known = {setting.name: setting.values for setting in varied}
+        cells.append(Cell(label(own, known), own, i, "done", None, run))
     return Ledger(None, tuple(cells))
