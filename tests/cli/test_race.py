@@ -65,6 +65,9 @@ def test_bad_cells_are_dropped_and_the_winner_is_finished(grid: Callable[..., An
     assert [cell["state"] for cell in answer["cells"]] == ["dropped", "done", "done", "dropped"]
     (part,) = answer["parts"]
     assert part["saved"]["outputs"] == 4 * N - sum(shares.values()) and part["saved"]["error"] == 0.05
+    assert (part["outputs"], part["of"]) == (min(shares.values()), N)
+    said = f"Means and importance are of the {part['outputs']} of {N} outputs that all cells have a score for."
+    assert said in called.out and "of generation" not in called.out  # reading them took no time
     folders = [str(run.path) for run in runs.values()]
     compared = grid("compare", *folders, "--resamples", "100", "--json")
     assert len(json.loads(compared.out)["comparisons"]) == 1 and "a race dropped them" in compared.err
@@ -219,3 +222,19 @@ def test_what_comes_next_is_short(grid: Callable[..., Any]) -> None:
     ]  # fmt: skip
     by_group, by_folder = grid("compare", group, "--json"), grid("compare", "runs/harness", "--json")
     assert by_group.code == 0 and json.loads(by_group.out) == json.loads(by_folder.out)
+
+
+def test_data_that_are_too_few_for_a_race(cli: Callable[..., Any]) -> None:
+    words = (*RACE[:3], *RACE[6:], "system=lead,lexrank", "system.sentences=1,30", "metrics=ter")
+    called = cli(*words, "limit=30")
+    assert called.code == 0
+    assert "10 clusters are too few to drop a cell early: all cells answer everything" in called.out
+    assert "The race saved 0 of 120 outputs" in called.out and "Means and importance" not in called.out
+
+
+def test_those_left_are_called_as_the_others(cli: Callable[..., Any]) -> None:
+    """Though their systems alone would tell them apart."""
+    called = cli(*RACE[:3], *RACE[6:], "system=lead,lexrank", "system.sentences=1,30", "metrics=ter")
+    table = called.out.partition("95% intervals")[2].partition("sweep ")[0]
+    assert called.code == 0 and "2 done, 2 dropped" in called.out
+    assert "lead sentences=1 " in table and "lexrank sentences=1 " in table

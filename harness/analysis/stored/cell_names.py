@@ -39,6 +39,13 @@ def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:
     return names if together and len(cells) == len(runs) and len(set(names)) == len(names) and all(names) else None
 
 
+def by_system(runs: Sequence[RunResult | RunRecord]) -> bool:
+    """Whether a sweep's systems tell all of its cells on the same data apart: it varies the system alone, or one option
+    of it, such as a model's name."""
+    names = {name for run in runs for name in (cell_of(run) or {"parameters": ()})["parameters"]}
+    return len([name for name in names if name.partition(".")[0] != "dataset"]) < 2
+
+
 def in_order(runs: Sequence[R]) -> list[R]:
     """Runs of a sweep by their cells' numbers, and by step; others as they were started."""
 

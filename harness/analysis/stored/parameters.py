@@ -63,9 +63,10 @@ def labels(runs: Sequence[RunResult | RunRecord]) -> list[str]:
     """What runs on the same data are called in a table: their systems, with what differs between the configs of runs of
     the same system (`lead sentences=2`, `lead sentences=3`, `copy`)."""
     systems = [run.system for run in runs]
-    if (called := cell_names.labels(runs)) is not None and len(set(systems)) < len(systems):
+    apart = len(set(systems)) == len(systems)
+    if (called := cell_names.labels(runs)) is not None and not (apart and cell_names.by_system(runs)):
         return called
-    if len(set(systems)) == len(systems):
+    if apart:
         return systems
     called = list(systems)
     for system in dict.fromkeys(systems):

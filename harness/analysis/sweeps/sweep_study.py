@@ -88,6 +88,10 @@ class Part:
     n: int
     unit: str
     """What means by level, importance and the front are of."""
+    outputs: int
+    """Of each cell, those that all cells have a score for, which these are of."""
+    of: int
+    """Outputs of a cell that has answered everything."""
     levels: Mapping[str, tuple[str, ...]]
     """Of each parameter, by its short name, in their order."""
     effects: Effects
@@ -163,6 +167,8 @@ class Measured:
     score: str
     metric: Metric
     design: Design
+    outputs: int
+    """Of each cell."""
     estimates: tuple[float, ...]
     levels: Mapping[str, tuple[str, ...]]
     effects: Effects
@@ -181,7 +187,7 @@ def measured(runs: Sequence[RunResult], parameters: Sequence[Mapping[str, Any]],
     options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
     estimated = effects(samples, place, Grid(codes), options, ready[0].dataset_key)
     estimates = tuple(float(sample.estimate()[place]) for sample in samples)
-    return Measured(score, metric, design, estimates, levels, estimated)
+    return Measured(score, metric, design, int(np.count_nonzero(scored)), estimates, levels, estimated)
 
 
 def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Progress) -> Part:
@@ -203,6 +209,8 @@ def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Pro
         higher_is_better=seen.metric.higher_is_better,
         n=seen.design.units,
         unit=seen.design.label,
+        outputs=seen.outputs,
+        of=max(_asked_of(run) for run in named),
         levels=seen.levels,
         effects=seen.effects,
         best=best,
@@ -322,6 +330,13 @@ def points_of(
     return tuple(Point(label, scores[i], expenses[i], not dominated(i)) for i, label in enumerate(labels))
 
 
+def _asked_of(run: RunResult) -> int:
+    """The outputs that all examples ask of it, those that a race spared it among them."""
+    raced = run.manifest.get("raced")
+    examples = raced["of"] if raced else run.manifest["dataset"]["examples"]
+    return int(examples * run.manifest["system"]["repeats"])
+
+
 def _saved(runs: Sequence[RunResult]) -> Saved | None:
     """What cells of a race left out, at the rate of what they generated."""
     raced = [run.manifest.get("raced") for run in runs]
@@ -331,10 +346,9 @@ def _saved(runs: Sequence[RunResult]) -> Saved | None:
     outputs, of, seconds, cost = 0, 0, 0.0, 0.0
     known = {"seconds": True, "cost": True}
     for run, own in zip(runs, raced, strict=True):
-        repeats = run.manifest["system"]["repeats"]
-        left = (own["of"] - own["examples"]) * repeats if own else 0
+        left = (own["of"] - own["examples"]) * run.manifest["system"]["repeats"] if own else 0
         outputs += left
-        of += (own["of"] if own else run.manifest["dataset"]["examples"]) * repeats
+        of += _asked_of(run)
         for measure in known:
             each = _expense(run, measure)
             known[measure] &= each is not None or not left

@@ -87,6 +87,9 @@ def ranked(part: Any) -> list[tuple[str, Any]]:
 def sentences(part: Any) -> list[str]:
     """What is to be said of the parameters and of the best."""
     lines = []
+    if part.outputs < part.of:
+        what = "Means and importance" if part.against is None else "Means, importance and the front"
+        lines.append(f"{what} are of the {part.outputs:,} of {part.of:,} outputs that all cells have a score for.")
     if not part.effects.importance:
         lines.append("The cells differ by no more than chance: no parameter is seen to matter.")
     for own in part.effects.interactions:
@@ -135,6 +138,6 @@ def front(part: Any) -> Columns:
 def saved(race: Any) -> str:
     """What a race spared, and what it risks."""
     parts = [f"{race.outputs:,} of {race.of:,} outputs ({race.outputs / max(race.of, 1):.0%})"]
-    parts += [f"about {timedelta(seconds=round(race.seconds))} of generation"] if race.seconds else []
+    parts += [f"about {timedelta(seconds=round(race.seconds))} of generation"] if round(race.seconds or 0.0) else []
     parts += [f"a cost of about {race.cost:.2f}"] if race.cost else []
     return f"The race saved {listed(parts)}. Such a race drops the best cell in at most {race.error:.0%} of cases."
