@@ -30,6 +30,15 @@ def dropped(run: RunResult | RunRecord) -> bool:
     return raced is not None and raced["units"] < raced["of_units"]
 
 
+def without_outputs(run: RunResult | RunRecord) -> bool:
+    """Whether each of its outputs failed."""
+    if not run.failed:
+        return False
+    raced, repeats = run.manifest.get("raced"), run.manifest["system"]["repeats"]
+    examples = raced["examples"] if raced else run.manifest["dataset"]["examples"]
+    return bool(run.failed >= examples * repeats)
+
+
 def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:
     """What cells are called: by what their sweep varies, where that tells all of them apart; None where it does not, or
     where they are not cells of one sweep."""

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.stored.cell_names import cell_of, in_order, memberships
+from harness.analysis.stored.cell_names import cell_of, in_order, memberships, without_outputs
 from harness.analysis.stored.loading import find_run
 from harness.analysis.stored.parameters import parameters
 from harness.inputs.project import runs_folder
@@ -115,12 +115,17 @@ def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) 
 
 def _done(run: RunRecord, others: Sequence[RunRecord]) -> Cell:
     own, raced = run.manifest["cell"], run.manifest.get("raced")
-    state, reason = "done", None
+    state, reason = _state(run)
     if raced and raced["units"] < raced["of_units"]:
         reason = f"after {raced['examples']:,} of {raced['of']:,} examples"
         last = max((other for other in others if other.manifest.get("raced")), key=lambda other: other.ended)
         state = "interrupted" if own["number"] in last.manifest["raced"]["left"] else "dropped"
     return Cell(str(own["label"]), own["parameters"], own["number"], state, reason, run)
+
+
+def _state(run: RunRecord) -> tuple[str, str | None]:
+    """(the state of a cell that has ended, what is to be said of it)."""
+    return ("failed", "all of its outputs failed") if without_outputs(run) else ("done", None)
 
 
 def _missing(cells: Sequence[Cell], documents: Sequence[Mapping[str, Any]]) -> list[Cell]:
@@ -159,5 +164,5 @@ def _of_runs(runs: Sequence[RunRecord]) -> Ledger:
     for i, run in enumerate(runs):
         own = {setting.name: setting.values[i] for setting in varied}
         known = {setting.name: setting.values for setting in varied}
-        cells.append(Cell(label(own, known), own, i, "done", None, run))
+        cells.append(Cell(label(own, known), own, i, *_state(run), run))
     return Ledger(None, tuple(cells))

@@ -180,6 +180,13 @@ def measured(runs: Sequence[RunResult], parameters: Sequence[Mapping[str, Any]],
     name, score = _chosen(ready, asked.score)
     design = Design.of_run(replace(ready[0], seeds=1), asked.seed)
     scored = np.all([run.statistics[name].scored for run in ready], axis=0)
+    if not scored.any():
+        own = [int(np.count_nonzero(run.statistics[name].scored)) for run in ready]
+        least = ready[own.index(min(own))]
+        raise HarnessError(
+            f"no output has a {score} score in all {len(ready)} cells: {least.name} has one for {min(own):,} of "
+            f"{len(scored):,}; expected cells that have scores for the same outputs"
+        )
     samples = [Sample(run.statistics[name].metric, run.statistics[name].whole, design, scored) for run in ready]
     metric = samples[0].metric
     place = metric.score_names.index(score)
