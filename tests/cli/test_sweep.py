@@ -43,6 +43,7 @@ def test_a_sweep_and_what_is_missing_of_it(swept: Callable[..., Any]) -> None:
     front = [point["label"] for point in part["points"] if point["front"]]
     assert part["best"]["system"] in front
     shown = swept("sweep", "swept", "--resamples", "200").out
+    assert answer["again"] is None and "To go on" not in shown
     assert "4 cells: 4 done" in shown and "corrected for the choice among 4" in shown
     gone = next(run.path for run in records(Path("swept")) if run.cell == "lead sentences=4")
     (gone / "manifest.json").unlink()
@@ -62,6 +63,9 @@ def test_a_sweep_and_what_is_missing_of_it(swept: Callable[..., Any]) -> None:
     states = {cell["label"]: (cell["state"], cell["reason"]) for cell in answer["cells"]}
     assert states["lead sentences=4"] == ("failed", "no room")
     assert states["lexrank sentences=1"] == ("missing", None)
+    assert answer["again"].endswith(f"harness {' '.join(SWEEP)} retry_failed=true")
+    shown = swept("sweep", "swept", "--resamples", "200").out
+    assert shown.endswith(f"To go on with what is not done:\n  {answer['again']}\n")
 
 
 def test_which_sweep(swept: Callable[..., Any]) -> None:

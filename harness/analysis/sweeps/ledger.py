@@ -45,9 +45,25 @@ class Ledger:
 
     group: str | None
     cells: tuple[Cell, ...]
+    command: str | None = None
+    """What was typed for the last of its cells that ended; None where none did, or the cells were named one by one."""
+    folder: str | None = None
+    """Where it was typed."""
 
     def of(self, *states: str) -> list[Cell]:
         return [own for own in self.cells if own.state in states]
+
+    @property
+    def again(self) -> str | None:
+        """The command that goes on with cells that are not done; None where there are none, another process is at work
+        on the sweep, or nobody knows it."""
+        if self.command is None or self.of("running") or not self.of("failed", "interrupted", "missing"):
+            return None
+        return f"{self.command} retry_failed=true" if self._to_retry else self.command
+
+    @property
+    def _to_retry(self) -> bool:
+        return bool(self.of("failed")) and "retry_failed=" not in str(self.command)
 
     @property
     def raced(self) -> bool:
@@ -92,10 +108,13 @@ def _newest(below: Path, word: str | None) -> Ledger:
     if word is None and stored:
         word = str(max(latest or stored, key=lambda run: run.ended).manifest["group"])
     group = word or str(open_cells[-1].group)
-    return _of_group(group, [run for run in stored if run.manifest["group"] == group], open_cells)
+    cells = _of_group(group, [run for run in stored if run.manifest["group"] == group], open_cells)
+    own = [run for run in latest if run.manifest["group"] == group]
+    command = (max(own, key=lambda run: run.ended).manifest.get("command") or {}) if own else {}
+    return Ledger(group, cells, command.get("typed"), command.get("folder"))
 
 
-def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) -> Ledger:
+def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) -> tuple[Cell, ...]:
     one_each = {run.path: run for run in reversed(runs)}  # of two cells that are one run what it is now
     ended = {run.path: run for run in in_order(list(one_each.values()))}
     cells = [_done(run, list(ended.values())) for run in ended.values()]
@@ -110,7 +129,7 @@ def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) 
     cells += _missing(
         cells, [run.manifest["cell"] for run in runs] + [own.cell for own in open_cells if own.group == group]
     )
-    return Ledger(group, tuple(sorted(cells, key=lambda own: own.number)))
+    return tuple(sorted(cells, key=lambda own: own.number))
 
 
 def _done(run: RunRecord, others: Sequence[RunRecord]) -> Cell:

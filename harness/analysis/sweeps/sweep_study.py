@@ -373,7 +373,8 @@ def document(swept: Swept) -> dict[str, Any]:
         }
         for cell in swept.ledger.cells
     ]  # fmt: skip
-    return {"group": swept.ledger.group, "cells": cells, "parts": [_document(part) for part in swept.parts]}
+    parts = [_document(part) for part in swept.parts]
+    return {"group": swept.ledger.group, "cells": cells, "parts": parts, "again": swept.ledger.again}
 
 
 def _document(part: Part) -> dict[str, Any]:

@@ -137,6 +137,10 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         options = _choices(group)
         if options:
             return f"{group}={name} is not a choice{nearest(name, options)}; {group} has: {', '.join(options)}"
+    if several := re.match(r"Ambiguous value for argument '(.*?)'\n", text, re.DOTALL):
+        name, _, values = several[1].partition("=")
+        listed = f", or for a list {shlex.quote(f'{name}=[{values}]')}" if "." in name or name == "metrics" else ""
+        return f"{several[1]} has several values; expected --multirun, which runs each of them{listed}"
     if "INTERVAL_SWEEP" in text:
         return (
             "a grid tries every value, and an interval has no end of them; expected values (0.1,0.5) or range(…), or a "

@@ -115,6 +115,10 @@ class Gathering:
         return {self._place(number): cell.error for number, cell in ended if cell.error is not None}
 
     @property
+    def _failures(self) -> ending.Failures:
+        return {number: {"label": self.label(number), "error": error} for number, error in self.failed.items()}
+
+    @property
     def runs(self) -> list[RunRecord]:
         """The finished ones, in the sweep's order, each once."""
         folders = dict.fromkeys(folder for _, cell in sorted(self.ended.items()) for folder in cell.folders)
@@ -126,9 +130,9 @@ class Gathering:
         failed, runs = self.failed, self.runs
         if self.config.dry_run:
             estimates = [estimate for _, cell in sorted(self.ended.items()) for estimate in cell.estimates]
-            ending.print_estimates(estimates, failed, self.config.json)
+            ending.print_estimates(estimates, self._failures, self.config.json)
         elif self.config.json:
-            ending.print_runs_as_json(runs, failed)
+            ending.print_runs_as_json(runs, self._failures)
         elif runs:
             from harness.analysis.stored.parameters import labels
             from harness.report.terminal.summary import print_summary

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from harness.inputs.visible import in_line
+from harness.inputs.visible import in_line, visible
 from harness.report.numbers import bounds, number
 from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
@@ -42,6 +43,16 @@ def print_sweep(swept: Any) -> None:
     out.print()
     for part in titled_rows(swept.parts):
         _print_part(out, part)
+
+
+def print_again(ledger: Any) -> None:
+    """The command that goes on with the cells that are not done, if there are any."""
+    if ledger.again is None:
+        return
+    elsewhere = ledger.folder is not None and Path(ledger.folder) != Path.cwd()
+    out = console()
+    out.print(f"To go on with what is not done{in_line(f', in {ledger.folder}') if elsewhere else ''}:")
+    out.print(visible(f"  {ledger.again}"), soft_wrap=True)
 
 
 def _print_part(out: Any, part: Any) -> None:
