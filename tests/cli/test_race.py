@@ -189,6 +189,8 @@ def test_what_cannot_be_raced(grid: Callable[..., Any]) -> None:
     assert alone.code == 1 and "hydra/sweeper=race of one cell; expected a parameter with several values" in alone.err
     odd = raced(grid, "metrics=[bleu]", "hydra.sweeper.error=2")
     assert odd.code == 1 and "hydra.sweeper.error=2" in odd.err
+    unscored = raced(grid, "metrics=[]")
+    assert unscored.code == 1 and unscored.err.startswith("harness: no metric was chosen; expected")
 
 
 def test_what_is_said_counts_the_cells_of_the_grid(grid: Callable[..., Any]) -> None:

@@ -65,8 +65,7 @@ def directed(config: DictConfig) -> dict[str, str]:
     wanted = objectives(_plain(config.objective))
     if not wanted:
         return {}
-    specs: Any = OmegaConf.to_container(config.metrics, resolve=True)
-    metrics = {name: core.build_metric(name, spec) for name, spec in specs.items()}
+    metrics = core.build_metrics(_plain(config.metrics))
     more = {objective.text: objective.check(metrics, config.stats.resamples) for objective in wanted}
     return {text: "maximize" if better else "minimize" for text, better in more.items()}
 

@@ -73,9 +73,9 @@ def _each(sweeper: Any, combined: Sequence[Sequence[str]]) -> Iterator[list[str]
 
 def _score(config: Any) -> str:
     """What is raced for: the objective, or the first score of the first metric."""
-    specs: Any = OmegaConf.to_container(config.metrics, resolve=True)
-    metrics = [core.build_metric(name, spec) for name, spec in specs.items()]
-    scores = [score for metric in metrics for score in metric.score_names if "." not in score]
+    specs: Any = OmegaConf.to_container(config.metrics, resolve=True) if config.metrics else None
+    metrics = core.build_metrics(specs)
+    scores = [score for metric in metrics.values() for score in metric.score_names if "." not in score]
     wanted = config.get("objective")
     if wanted is None and scores:
         return scores[0]
