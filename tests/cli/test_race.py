@@ -240,3 +240,14 @@ def test_those_left_are_called_as_the_others(cli: Callable[..., Any]) -> None:
     table = called.out.partition("95% intervals")[2].partition("sweep ")[0]
     assert called.code == 0 and "2 done, 2 dropped" in called.out
     assert "lead sentences=1 " in table and "lexrank sentences=1 " in table
+
+
+def test_files_with_long_paths_that_one_system_stands_for_are_told_apart(grid: Callable[..., Any]) -> None:
+    for name in ("good", "worst"):
+        folder = Path(f"outputs/of-a-long-name-{name}-of-the-seventh-of-may")
+        folder.mkdir(parents=True)
+        Path(f"{name}.jsonl").rename(folder / "predictions.jsonl")
+    called = grid(*RACE, "metrics=[bleu]", "system.path=outputs/*/predictions.jsonl")
+    assert called.code == 0, called.err
+    labels = [run.cell for run in records(Path("runs"))]
+    assert len(set(labels)) == 2 and all("-good-" in str(own) or "-worst-" in str(own) for own in labels)
