@@ -110,7 +110,7 @@ def test_what_ends_it(training: Callable[..., Clock], capsys: pytest.CaptureFixt
     clock = training(*[lambda: None] * 40)
     assert steps(Watch(idle=1)) == [100, 200]
     assert 60 < clock.now < 70
-    assert "no new checkpoint for 1 minutes" in capsys.readouterr().err
+    assert "no new checkpoint for 1 minute\n" in capsys.readouterr().err
     training(lambda: end(300), lambda: interrupt(signal.SIGINT))
     assert steps(Watch()) == [100, 200, 300]
     training(lambda: interrupt(signal.SIGTERM))
