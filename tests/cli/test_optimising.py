@@ -314,3 +314,8 @@ def test_an_interval_is_nothing_for_a_grid(sweeper: str, cli: Cli) -> None:
     called = cli("run", "--multirun", f"hydra/sweeper={sweeper}", "system=lexrank", "system.threshold=interval(0,1)")
     assert called.code == 1
     assert called.err.startswith("harness: a grid tries every value, and an interval has no end of them; expected")
+
+
+def test_what_goes_on_counts_the_trials_that_are_left(toy: Path, cli: Cli) -> None:
+    assert "\n2/2  " in cli(*TOY, "objective=bleu", "hydra.sweeper.trials=2").out
+    assert cli(*TOY, "objective=bleu", "hydra.sweeper.trials=3").out.startswith("1/1  ")

@@ -46,7 +46,7 @@ def optimise(sweeper: Any, arguments: Sequence[str]) -> float | list[float] | No
     trials = Trials(wanted, searched, directions, digest([config.group, list(directions)])[:8])
     if config.retry_failed:
         trials.again()
-    sweeper.launcher.sweep.total = trials.total
+    sweeper.launcher.sweep.total = trials.left
     while batch := trials.batch():
         for part in _following(batch):
             cells = [searched.overrides(trial.params) for trial in part]
