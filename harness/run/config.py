@@ -102,6 +102,13 @@ def _meant(choice: Choice) -> Mapping[str, Mapping[str, Any] | Metric]:
     return metric_specs(choice) if isinstance(choice, str) else _with_options(choice)
 
 
+def build_metrics(specs: Mapping[str, Any] | None) -> dict[str, Metric]:
+    """All that were chosen, by their names."""
+    if not specs:
+        raise HarnessError("no metric was chosen; expected for instance metrics=lexical or 'metrics=[bleu,rouge]'")
+    return {name: build_metric(name, spec) for name, spec in specs.items()}
+
+
 def build_metric(name: str, spec: Mapping[str, Any]) -> Metric:
     """The metric of a config's `{_target_, options, view}`, under the name that it has there."""
     options = {k: v for k, v in spec.items() if k not in ("_target_", "view")}

@@ -76,12 +76,14 @@ def objectives(named: Any) -> list[Objective]:
     """One, or several; none where a sweep optimises nothing."""
     if named is None:
         return []
-    texts = [named] if isinstance(named, str) else list(named)
+    texts = list(named) if isinstance(named, list | tuple) else [named]
     for text in texts:
         if not isinstance(text, str) or not text.strip("- "):
             raise HarnessError(f"objective={named}; expected the name of a score, or a list of names")
     if not texts:
         raise HarnessError("objective is an empty list; expected the name of a score, or null")
+    if twice := next((text for text in texts if texts.count(text) > 1), None):
+        raise HarnessError(f"objective=[{','.join(texts)}] has {twice} twice; expected each once")
     return [Objective.of(text) for text in texts]
 
 

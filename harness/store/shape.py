@@ -80,7 +80,7 @@ STOPPED = {
     "score": TEXT, "answer": (*TEXT, *NULL), "estimate": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER,
     "looks": WHOLE, "examples": WHOLE, "of": WHOLE, "baseline": (*TEXT, *NULL), "saved": NUMBER,
 }  # fmt: skip
-CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(Each(TEXT, list))))}
+CELL = {"label": TEXT, "parameters": dict, "number": WHOLE, "space": Maybe(Each(Maybe(list)))}
 RACED = {
     "score": TEXT, "error": NUMBER, "share": NUMBER, "units": WHOLE, "of_units": WHOLE, "examples": WHOLE,
     "of": WHOLE, "data": TEXT, "left": Each(WHOLE, list),

@@ -12,9 +12,10 @@ number in the sweep's order. While it is not finished the same stands in cell.js
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +31,37 @@ TYPED = 12
 """Letters of a number that a person types."""
 LONGEST = 40
 """Letters of a value in a label: more of a prompt tells nothing more."""
+HEAD = 10
+"""Letters of its beginning, where what follows is cut from the middle."""
 
 
-def cell(parameters: Mapping[str, Any], number: int, space: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def cell(
+    parameters: Mapping[str, Any],
+    number: int,
+    space: Mapping[str, Sequence[Any] | None] | None = None,
+    known: Mapping[str, Sequence[Any]] | None = None,
+) -> dict[str, Any]:
     """The cell of a sweep, as its manifest has it.
 
     `space`: the values that the sweep gives each parameter, in their order; None for one whose values a sweeper chooses
-    as it goes.
+    as it goes. `known`: values that parameters have elsewhere in the sweep, beside those of its space.
     """
     return {
-        "label": label(parameters),
+        "label": label(parameters, {**(space or {}), **(known or {})}),
         "parameters": dict(parameters),
         "number": number,
         "space": dict(space or {}),
     }
 
 
-def label(parameters: Mapping[str, Any]) -> str:
-    """What a cell is called: as much of each parameter's name as tells it from the others, and its value."""
+def label(parameters: Mapping[str, Any], known: Mapping[str, Sequence[Any] | None] | None = None) -> str:
+    """What a cell is called: as much of each parameter's name as tells it from the others, and as much of its value as
+    tells it from those that are `known`."""
     names = short_names(list(parameters))
-    words = [
-        shown(value) if name == "system" else f"{names[name]}={shown(value)}" for name, value in parameters.items()
-    ]
+    words = []
+    for name, value in parameters.items():
+        (own, *_) = told_apart([value, *((known or {}).get(name) or ())])
+        words.append(own if name == "system" else f"{names[name]}={own}")
     return " ".join(words)
 
 
@@ -72,15 +82,49 @@ def shown(value: Any) -> str:
     """A value in a label: on one line, cut in the middle where it is long; of a number with more digits than a person
     types (0.30000000000000004, or what a sampler drew) the first six.
 
-    >>> shown(0.7), shown(4.361394135211272), shown(12345678.25)
-    ('0.7', '4.36139', '12345678.25')
+    >>> shown(0.7), shown(4.361394135211272), shown(12345678.25), shown(None), shown("")
+    ('0.7', '4.36139', '12345678.25', 'null', '""')
     """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float) and len(repr(value)) > TYPED:
         return f"{value:.6g}"
-    text = in_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    text = _in_full(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[1 - LONGEST // 2 :]}"
+
+
+def told_apart(values: Sequence[Any]) -> list[str]:
+    """Values of a parameter as `shown`; those that differ and would look the same show where: long texts are cut around
+    it, and a text that reads like another value is in quotes.
+
+    >>> told_apart([f"Translate this into German, {how}, and say nothing else." for how in ("freely", "closely")])
+    ['Translate …freely, and say nothing else.', 'Translate …closely, and say nothing else.']
+    >>> told_apart([None, "null", 4])
+    ['null', '"null"', '4']
+    """
+    alike: dict[str, dict[str, Any]] = {}
+    for value in values:
+        alike.setdefault(shown(value), {})[json.dumps(value)] = value
+    apart = {}
+    for name, different in alike.items():
+        texts = dict(zip(different, map(_in_full, different.values()), strict=True))
+        same = len(set(texts.values())) < len(texts)
+        for key, text in texts.items():
+            others = {other for other in texts.values() if other != text}
+            cut = name if not others else _cut(text, others)
+            apart[key] = json.dumps(cut, ensure_ascii=False) if same and isinstance(different[key], str) else cut
+    return [apart[json.dumps(value)] for value in values]
+
+
+def _in_full(value: Any) -> str:
+    return in_line(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str, others: Iterable[str]) -> str:
+    """A text around the word that tells it from all others."""
+    place = max(len(commonprefix([text, other])) for other in others)  # noqa: RUF071  # letter by letter
+    start = max(text.rfind(" ", 0, place) + 1, place - HEAD)
+    before = f"{text[:HEAD]}…" if start > HEAD + 1 else text[:start]
+    end = start + LONGEST - len(before)
+    return f"{before}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 # ---------------------------------------------------------------- cells that have not finished

@@ -31,16 +31,20 @@ SHORT = 16
 
 def name_of(run: RunResult) -> str:
     """The run's name; of a cell of a sweep the system with what varies: `checkpoint-200 temperature=0.7 top_p=0.9`."""
-    parameters = varied(run)
+    parameters, given = varied(run), run.manifest["config"].get("name")
     telling = {name: value for name, value in parameters.items() if name not in NAMED}
+    if given is not None and parameters:
+        return f"{run.name} {run.manifest['cell']['label']}"
     if not telling:
         return run.name
+    if len(telling) == len(parameters) and not any(name.startswith("dataset") for name in telling):
+        return f"{run.system} {run.manifest['cell']['label']}"
     last = [name.rpartition(".")[2] for name in telling]
     words = [
         f"{short if last.count(short) == 1 else name}={cut(value, 40, '')}"
         for (name, value), short in zip(telling.items(), last, strict=True)
     ]
-    plain = run.manifest["config"].get("name") is None and not any(name.startswith("dataset") for name in parameters)
+    plain = not any(name.startswith("dataset") for name in parameters)
     return " ".join([run.system if plain else run.name, *words])
 
 

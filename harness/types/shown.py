@@ -121,14 +121,17 @@ def scores_of(run: Any) -> Shape:
 
 
 def runs_of(runs: Sequence[Any], title: str, labels: Mapping[str, str] | None = None) -> Shape:
-    """Runs below each other, the headline scores beside each other."""
+    """Runs below each other, the headline scores beside each other; without `labels` with what cells are called."""
     shared = {name: score for run in runs for name, score in run.scores.items() if score.headline}
-    rows = []
-    for run in runs:
+    names = [(run.manifest.get("cell") or {}).get("label", "") if run.manifest else "" for run in runs]
+    swept, rows = labels is None and any(names), []
+    for run, name in zip(runs, names, strict=True):
         scores = [run.scores.get(name) for name in shared]
         cells = ["" if score is None else number(score.estimate, score.digits) for score in scores]
-        rows.append(((labels or {}).get(run.name, run.name), run.dataset, run.system, *cells))
-    return Shape(title, ("run", "data set", "system", *(score.title for score in shared.values())), rows)
+        own = (name,) if swept else ()
+        rows.append(((labels or {}).get(run.name, run.name), *own, run.dataset, run.system, *cells))
+    head = ("run", "cell", "data set") if swept else ("run", "data set")
+    return Shape(title, (*head, "system", *(score.title for score in shared.values())), rows)
 
 
 def comparisons_of(rows: Sequence[Any], title: str) -> Shape:

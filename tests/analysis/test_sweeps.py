@@ -82,6 +82,12 @@ def test_runs_of_one_system_are_told_apart_by_what_differs_between_them() -> Non
         {"_target_": "C", "name": "copy", "field": "source"},
     )
     assert labels(swept) == ["lead sentences=1", "lead sentences=3", "copy"]
+    prompts = [f"Summarise the text in {n} of your own words: {{source}}" for n in ("six", "ten")]
+    prompted = runs(*({"_target_": "L", "name": "m", "prompt": prompt} for prompt in (*prompts, None)))
+    assert labels(prompted) == [
+        "m prompt=Summarise …six of your own words: {sourc…", "m prompt=Summarise …ten of your own words: {sourc…",
+        "m prompt=null",
+    ]  # fmt: skip
 
 
 def test_nobody_chooses_by_microseconds() -> None:

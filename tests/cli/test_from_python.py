@@ -54,7 +54,7 @@ def test_what_is_wrong_is_raised(here: Path, capsys: pytest.CaptureFixture[str],
 
 
 def test_a_cell_that_fails_is_told_after_the_others_ran(here: Path) -> None:
-    with pytest.raises(harness.HarnessError, match="none.jsonl"):
+    with pytest.raises(harness.HarnessError, match="^path=none.jsonl: none.jsonl does not exist"):
         harness.run("--multirun", *WORDS, "system.path=good.jsonl,none.jsonl")
     assert len(harness.runs()) == 1
 

@@ -48,9 +48,9 @@ def test_a_multirun_with_a_failure(files: Path, cli: Cli) -> None:
     assert called.code == 1
     answer = json.loads(called.out)
     assert [run["name"] for run in answer["runs"]] == ["dev-good", "dev-bad"]
-    assert [(failure["cell"], failure["error"].split(";")[0]) for failure in answer["failures"]] == [
-        (1, "nowhere.jsonl does not exist")
-    ]
+    (failure,) = answer["failures"]
+    assert (failure["cell"], failure["label"]) == (1, "path=nowhere.jsonl")
+    assert failure["error"].startswith("nowhere.jsonl does not exist; ")
     assert "1 of 3 cells failed" in called.err
 
 

@@ -188,7 +188,7 @@ def test_an_error_that_nobody_expected(files: Path, cli: Cli, monkeypatch: pytes
     assert called.code == 1
     answer = json.loads(called.out)
     assert [run["system"] for run in answer["runs"]] == ["good"]
-    assert answer["failures"] == [{"cell": 1, "error": "TypeError: nobody thought of this"}]
+    assert answer["failures"] == [{"cell": 1, "label": "path=bad.jsonl", "error": "TypeError: nobody thought of this"}]
     assert "cell 1 (path=bad.jsonl) failed: TypeError: nobody thought of this" in called.err
     assert "Traceback" in called.err  # it is worth one
     assert "1 of 2 cells failed:\n  1 path=bad.jsonl" in called.err

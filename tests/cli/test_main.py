@@ -134,6 +134,8 @@ def test_what_is_no_override_is_wrong_usage_too(cli: Cli) -> None:
         ("system.field=[größe,hyp]", '\'system.field=["größe","hyp"]\''),
         ("dataset.path=ä.csv,ö.csv", '\'dataset.path="ä.csv","ö.csv"\''),
         ('system.prompt=Say "hi", please: {{ source }}', '\'system.prompt="Say \\"hi\\", please: {{ source }}"\''),
+        ('+system.options.p=é,"a b",null,1e-5,[1,2]', '\'+system.options.p="é","a b",null,1e-5,[1,2]\''),
+        ("+system.options.p=it's,null,{a: 1},ß", '\'+system.options.p="it\'"\'"\'s",null,{a: 1},"ß"\''),
         ("system=lead limit=5", None),
     ],
 )

@@ -125,6 +125,9 @@ def test_several_objectives_and_their_directions(toy: Path, cli: Cli) -> None:
         (("objective=bleuu",), "objective=bleuu: no chosen metric has it (did you mean 'bleu'?); expected bleu, ter"),
         (("objective=[bleu,rouge1]",), "objective=rouge1: no chosen metric has it"),
         (("objective=bleu.low", "stats.resamples=0"), "objective=bleu.low with stats.resamples=0"),
+        (("objective=[bleu,bleu]",), "objective=[bleu,bleu] has bleu twice; expected each once"),
+        (("objective=3",), "objective=3; expected the name of a score, or a list of names"),
+        (("objective=bleu", "metrics=[]"), "no metric was chosen"),
         ((), "hydra/sweeper=harness without an objective"),
         (("objective=bleu", "dry_run=true"), "dry_run with hydra/sweeper=harness"),
         (("objective=bleu", "hydra.sweeper.sampler=tpee"), "hydra.sweeper.sampler=tpee"),
@@ -298,3 +301,8 @@ def test_an_interval_is_nothing_for_a_grid(sweeper: str, cli: Cli) -> None:
     called = cli("run", "--multirun", f"hydra/sweeper={sweeper}", "system=lexrank", "system.threshold=interval(0,1)")
     assert called.code == 1
     assert called.err.startswith("harness: a grid tries every value, and an interval has no end of them; expected")
+
+
+def test_what_goes_on_counts_the_trials_that_are_left(toy: Path, cli: Cli) -> None:
+    assert "\n2/2  " in cli(*TOY, "objective=bleu", "hydra.sweeper.trials=2").out
+    assert cli(*TOY, "objective=bleu", "hydra.sweeper.trials=3").out.startswith("1/1  ")

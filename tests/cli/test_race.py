@@ -65,6 +65,9 @@ def test_bad_cells_are_dropped_and_the_winner_is_finished(grid: Callable[..., An
     assert [cell["state"] for cell in answer["cells"]] == ["dropped", "done", "done", "dropped"]
     (part,) = answer["parts"]
     assert part["saved"]["outputs"] == 4 * N - sum(shares.values()) and part["saved"]["error"] == 0.05
+    assert (part["outputs"], part["of"]) == (min(shares.values()), N)
+    said = f"Means and importance are of the {part['outputs']} of {N} outputs that all cells have a score for."
+    assert said in called.out and "of generation" not in called.out  # reading them took no time
     folders = [str(run.path) for run in runs.values()]
     compared = grid("compare", *folders, "--resamples", "100", "--json")
     assert len(json.loads(compared.out)["comparisons"]) == 1 and "a race dropped them" in compared.err
@@ -175,6 +178,8 @@ def test_what_cannot_be_raced(grid: Callable[..., Any]) -> None:
     assert alone.code == 1 and "hydra/sweeper=race of one cell; expected a parameter with several values" in alone.err
     odd = raced(grid, "metrics=[bleu]", "hydra.sweeper.error=2")
     assert odd.code == 1 and "hydra.sweeper.error=2" in odd.err
+    unscored = raced(grid, "metrics=[]")
+    assert unscored.code == 1 and unscored.err.startswith("harness: no metric was chosen; expected")
 
 
 def test_what_is_said_counts_the_cells_of_the_grid(grid: Callable[..., Any]) -> None:
@@ -208,3 +213,30 @@ def test_what_comes_next_is_short(grid: Callable[..., Any]) -> None:
     ]  # fmt: skip
     by_group, by_folder = grid("compare", group, "--json"), grid("compare", "runs/harness", "--json")
     assert by_group.code == 0 and json.loads(by_group.out) == json.loads(by_folder.out)
+
+
+def test_data_that_are_too_few_for_a_race(cli: Callable[..., Any]) -> None:
+    words = (*RACE[:3], *RACE[6:], "system=lead,lexrank", "system.sentences=1,30", "metrics=ter")
+    called = cli(*words, "limit=30")
+    assert called.code == 0
+    assert "10 clusters are too few to drop a cell early: all cells answer everything" in called.out
+    assert "The race saved 0 of 120 outputs" in called.out and "Means and importance" not in called.out
+
+
+def test_those_left_are_called_as_the_others(cli: Callable[..., Any]) -> None:
+    """Though their systems alone would tell them apart."""
+    called = cli(*RACE[:3], *RACE[6:], "system=lead,lexrank", "system.sentences=1,30", "metrics=ter")
+    table = called.out.partition("95% intervals")[2].partition("sweep ")[0]
+    assert called.code == 0 and "2 done, 2 dropped" in called.out
+    assert "lead sentences=1 " in table and "lexrank sentences=1 " in table
+
+
+def test_files_with_long_paths_that_one_system_stands_for_are_told_apart(grid: Callable[..., Any]) -> None:
+    for name in ("good", "worst"):
+        folder = Path(f"outputs/of-a-long-name-{name}-of-the-seventh-of-may")
+        folder.mkdir(parents=True)
+        Path(f"{name}.jsonl").rename(folder / "predictions.jsonl")
+    called = grid(*RACE, "metrics=[bleu]", "system.path=outputs/*/predictions.jsonl")
+    assert called.code == 0, called.err
+    labels = [run.cell for run in records(Path("runs"))]
+    assert len(set(labels)) == 2 and all("-good-" in str(own) or "-worst-" in str(own) for own in labels)

@@ -43,6 +43,7 @@ def test_a_sweep_and_what_is_missing_of_it(swept: Callable[..., Any]) -> None:
     front = [point["label"] for point in part["points"] if point["front"]]
     assert part["best"]["system"] in front
     shown = swept("sweep", "swept", "--resamples", "200").out
+    assert answer["again"] is None and "To go on" not in shown
     assert "4 cells: 4 done" in shown and "corrected for the choice among 4" in shown
     gone = next(run.path for run in records(Path("swept")) if run.cell == "lead sentences=4")
     (gone / "manifest.json").unlink()
@@ -62,6 +63,9 @@ def test_a_sweep_and_what_is_missing_of_it(swept: Callable[..., Any]) -> None:
     states = {cell["label"]: (cell["state"], cell["reason"]) for cell in answer["cells"]}
     assert states["lead sentences=4"] == ("failed", "no room")
     assert states["lexrank sentences=1"] == ("missing", None)
+    assert answer["again"].endswith(f"harness {' '.join(SWEEP)} retry_failed=true")
+    shown = swept("sweep", "swept", "--resamples", "200").out
+    assert shown.endswith(f"To go on with what is not done:\n  {answer['again']}\n")
 
 
 def test_which_sweep(swept: Callable[..., Any]) -> None:
@@ -112,3 +116,39 @@ def test_a_run_stays_a_cell_of_its_first_sweep(cli: Callable[..., Any]) -> None:
     for group, labels in ((first, ["sentences=1", "sentences=2"]), (second, ["sentences=2", "sentences=3"])):
         cells = asked(cli, group)["cells"]
         assert [(cell["label"], cell["state"]) for cell in cells] == [(label, "done") for label in labels]
+
+
+def answer(example: dict[str, Any], n: int = 3, fails: int = 0) -> str:
+    """The first words, except of odd or of even examples, or of all."""
+    if fails == 3 or fails == 1 + int(example["id"].strip("abcdefghijklmnopqrstuvwxyz-_")) % 2:
+        raise ValueError("asked to fail")
+    return " ".join(example["source"].split()[:n])
+
+
+def failing(cli: Callable[..., Any], *words: str) -> Any:
+    function = f"system.function={Path(__file__)}:answer"
+    return cli(*SWEEP[:-3], "output_dir=swept", "system=python", function, *words)
+
+
+def test_a_cell_whose_outputs_all_failed_is_left_out(cli: Callable[..., Any]) -> None:
+    called = failing(cli, "+system.options.n=3,9", "+system.options.fails=0,3")
+    assert called.code == 1 and "2 of 4 cells failed" in called.err
+    folders = sorted(str(run.path) for run in records(Path("swept")))
+    for words in (["swept"], folders):
+        compared = cli("compare", *words, "--json", "--resamples", "100")
+        assert compared.code == 0, compared.err
+        assert len(json.loads(compared.out)["comparisons"]) == 1
+        assert "left out, since all of their outputs failed: 'n=3 fails=3', 'n=9 fails=3'" in compared.err
+    answer = asked(cli, *folders)
+    assert [cell["state"] for cell in answer["cells"]] == ["done", "failed", "done", "failed"]
+    assert all(point["score"] > 0 for point in answer["parts"][0]["points"])
+    alone = [run for run in records(Path("swept")) if run.cell and run.cell.startswith("n=3")]
+    refused = cli("compare", *(str(run.path) for run in alone), "--resamples", "100")
+    assert refused.code == 1 and "share 0 clusters" in refused.err
+
+
+def test_cells_that_share_no_scored_output(cli: Callable[..., Any]) -> None:
+    """Their means are not 0."""
+    assert failing(cli, "+system.options.fails=1,2").code == 0
+    called = cli("sweep", "swept")
+    assert called.code == 1 and "no output has a bleu score in all 2 cells: fails=" in called.err

@@ -32,7 +32,7 @@ def test_cells_are_called_by_what_varies(swept: Callable[..., Any]) -> None:
         "label": "sentences=3",
         "parameters": {"system.sentences": 3},
         "number": 0,
-        "space": {"system.sentences": ["3", "1", "2"]},
+        "space": {"system.sentences": [3, 1, 2]},
     }
     assert "sweep" not in runs[0].config
     folders = sorted(str(run.path) for run in runs)
@@ -66,6 +66,45 @@ def test_a_parameter_that_changes_nothing(cli: Callable[..., Any]) -> None:
     called = cli(*SWEEP[:-1], "cache=auto,none")
     assert called.code == 0
     assert "the cells cache=auto and cache=none have the same key, and are one run" in called.err
+
+
+def answer(example: dict[str, Any], text: Any = None) -> str:
+    return f"{text} {example['source']}"[:80]
+
+
+def test_values_that_look_alike_are_cells_of_their_own(cli: Callable[..., Any]) -> None:
+    """Long prompts that begin and end alike, and texts that read like another value."""
+    prompts = [f'"Summarise the text in {count} of your own words: {{source}}"' for count in ("ten", "six")]
+    values = [*prompts, "null", '"null"', "1e-05", "'it\\'s'", '"x: y"', "[1,2]"]
+    labels = [
+        "text=Summarise …ten of your own words: {sourc…", "text=Summarise …six of your own words: {sourc…",
+        "text=null", 'text="null"', "text=1e-05", "text=it's", "text=x: y", "text=[1, 2]",
+    ]  # fmt: skip
+    function = f"system.function={Path(__file__)}:answer"
+    typed = (*SWEEP[:-1], "system=python", function, f"+system.options.text={','.join(values)}")
+    called = cli(*typed)
+    assert called.code == 0 and [label for label in labels if called.out.count(label) < 2] == []
+    cells = json.loads(cli("sweep", "--json", "--resamples", "50").out)["cells"]
+    assert [cell["label"] for cell in cells] == labels
+    for run in records(Path("runs")):
+        if run.cell not in labels[:1]:
+            (run.path / "manifest.json").unlink()
+    states = json.loads(cli("sweep", "--json", "--resamples", "50").out)["cells"]
+    assert [(cell["label"], cell["state"]) for cell in states] == list(
+        zip(labels, ["done", *["missing"] * 7], strict=True)
+    )
+
+
+def test_prompts_that_a_sampler_chooses_from_are_told_apart(cli: Callable[..., Any]) -> None:
+    pytest.importorskip("optuna")
+    prompts = ",".join(f'"Summarise the text in {count} of your own words: {{source}}"' for count in ("ten", "six"))
+    function = f"system.function={Path(__file__)}:answer"
+    words = ("hydra/sweeper=harness", "hydra.sweeper.sampler=grid", "hydra.sweeper.trials=null", "objective=bleu")
+    assert cli(*SWEEP[:-1], *words, "system=python", function, f"+system.options.text={prompts}").code == 0
+    answer = json.loads(cli("sweep", "--json", "--resamples", "50").out)
+    labels = [f"text=Summarise …{count} of your own words: {{sourc…" for count in ("ten", "six")]
+    assert sorted(cell["label"] for cell in answer["cells"]) == sorted(labels)
+    assert len(answer["parts"][0]["levels"]["text"]) == 2
 
 
 def test_what_cannot_be_told_by_a_sweep() -> None:

@@ -70,3 +70,16 @@ def test_a_grid_with_a_hole_has_the_means_of_the_whole() -> None:
     assert np.allclose(grid.means(scores[:-1, None])[:, 0], [5, 6, 7, 1, 11])
     tied = Grid({"a": A, "b": A})  # cannot be told apart: plain means
     assert np.allclose(tied.means(scores[:, None])[:, 0], [5, 6, 7] * 2)
+
+
+def test_means_of_a_complete_grid_are_those_of_its_cells_and_within_the_bounds_of_the_score() -> None:
+    scores = np.array([0.1, 0.2, 0.0, 0.0, 0.7, 0.9])
+    grid = Grid({"a": A, "b": B})
+    levels = [scores[codes == level].mean() for codes in (A, B) for level in range(codes.max() + 1)]
+    assert grid.means(scores[:, None])[:, 0].tolist() == pytest.approx(levels, rel=1e-15, abs=0)
+    metric = CannedMetric()
+    metric.bounds = (0.0, 1.0)
+    rare = np.stack([(np.arange(40) == 3) * 1.0, np.ones(40)], axis=1)
+    cells = [Sample(metric, rare * [share, 1.0], Design.of(40)) for share in scores]
+    means = effects(cells, 0, grid, OPTIONS, "test").means
+    assert all(mean.low >= 0 for mean in means)

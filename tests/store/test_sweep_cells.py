@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.store.sweep_cells import LONGEST, NAME, cell, label, short_names, working
+from harness.store.sweep_cells import LONGEST, NAME, cell, label, short_names, told_apart, working
 from harness.types import HarnessError
 
 
@@ -19,6 +19,17 @@ def test_labels() -> None:
     assert label({"system.prompt": "one\ntwo"}) == "prompt=one\\ntwo"
     long = label({"p": "x" * 100 + "end"})
     assert long.startswith("p=xxx") and long.endswith("end") and len(long) == len("p=") + LONGEST
+
+
+def test_values_that_differ_have_names_that_differ() -> None:
+    path = "/data/outputs/{}/{}/predictions-of-all-examples.jsonl"
+    values = [
+        *("a" * 100, "a" * 101, "a" * 50 + "b" + "a" * 50), *(path.format(a, b) for a in "xy" for b in "xy"),
+        *(0.12345678901234, 0.12345678901235), *(1, True, 1.0, "1", "true", None, "null", "", [1, 2], "[1, 2]"),
+    ]  # fmt: skip
+    names = told_apart(values)
+    assert len(set(names)) == len(values) and max(map(len, names)) < LONGEST + 2
+    assert told_apart(["null", "0.5"]) == ["null", "0.5"]  # alone they need no quotes
 
 
 def test_names_are_as_long_as_tells_them_apart() -> None:

@@ -13,6 +13,7 @@ import pytest
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.utils.validation import _validate_batch_log_data, _validate_batch_log_limits, _validate_dataset_inputs
 
+from harness.store import sweep_cells
 from harness.tracking import content, evaluation_table, labelling, logged_numbers
 from harness.tracking.description import MAX_NOTE, description, escaped
 from harness.types import RunResult, Score
@@ -91,10 +92,21 @@ def test_the_name_of_a_cell_tells_it_from_the_others() -> None:
         ({"system.seed": 1, "stats.seed": 2}, "s system.seed=1 stats.seed=2"),
     ):
         logged = run([score("bleu")])
-        logged.manifest["cell"] = {"label": "", "parameters": parameters, "number": 0}
+        logged.manifest["cell"] = sweep_cells.cell(parameters, 0)
         assert labelling.name_of(logged) == name
-    logged.manifest["config"] = {"name": "mine"}
-    assert labelling.name_of(logged) == "n system.seed=1 stats.seed=2"
+    logged.manifest["config"] = {"name": "n"}  # which tells nothing of system or data
+    for parameters, name in (
+        ({"system.seed": 1, "stats.seed": 2}, "n system.seed=1 stats.seed=2"),
+        ({"system": "lead", "system.sentences": 2}, "n lead sentences=2"),
+        ({"system": "lead"}, "n lead"),
+        ({"dataset": "a", "system.k": 2}, "n dataset=a k=2"),
+    ):
+        logged.manifest["cell"] = sweep_cells.cell(parameters, 0)
+        assert labelling.name_of(logged) == name
+    prompts = [f"Summarise the text in {n} of your own words: {{source}}" for n in ("six", "ten")]
+    logged.manifest["config"] = {}
+    logged.manifest["cell"] = sweep_cells.cell({"system.prompt": prompts[0]}, 0, {"system.prompt": prompts})
+    assert labelling.name_of(logged) == "s prompt=Summarise …six of your own words: {sourc…"
 
 
 def test_tags_and_data_set_within_limits() -> None:

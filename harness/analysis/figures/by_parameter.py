@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from harness.analysis.figures.view import View
@@ -12,7 +13,7 @@ from harness.analysis.sweeps.sweep_study import Asked, Measured, expenses_of, me
 from harness.report.charts import forest, front
 from harness.report.charts.theme import short
 from harness.report.terminal.sweep_table import UNITS
-from harness.types import Figure, RunResult
+from harness.types import Figure, HarnessError, RunResult
 from harness.types.shown import counted
 
 PANELS = 4
@@ -36,7 +37,9 @@ def _measured(view: View, score: str) -> Measured | None:
     if len(own) < 3 or not varies or not known:
         return None
     study = view.study
-    return measured(view.group.runs, own, Asked(score, None, study.level, study.resamples, study.seed))
+    with suppress(HarnessError):  # no output has a score in all of them
+        return measured(view.group.runs, own, Asked(score, None, study.level, study.resamples, study.seed))
+    return None
 
 
 def parameter_figures(view: View) -> Iterator[Figure]:

@@ -24,6 +24,15 @@ def memberships(run: RunRecord) -> list[RunRecord]:
     return own + [replace(run, manifest={**run.manifest, **other}) for other in run.manifest.get("also", ())]
 
 
+def without_outputs(run: RunResult | RunRecord) -> bool:
+    """Whether each of its outputs failed."""
+    if not run.failed:
+        return False
+    raced, repeats = run.manifest.get("raced"), run.manifest["system"]["repeats"]
+    examples = raced["examples"] if raced else run.manifest["dataset"]["examples"]
+    return bool(run.failed >= examples * repeats)
+
+
 def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:
     """What cells are called: by what their sweep varies, where that tells all of them apart; None where it does not, or
     where they are not cells of one sweep."""
@@ -31,6 +40,13 @@ def labels(runs: Sequence[RunResult | RunRecord]) -> list[str] | None:
     names = [str(cell["label"]) for cell in cells]
     together = len({run.manifest.get("group") for run in runs if run.manifest}) == 1
     return names if together and len(cells) == len(runs) and len(set(names)) == len(names) and all(names) else None
+
+
+def by_system(runs: Sequence[RunResult | RunRecord]) -> bool:
+    """Whether a sweep's systems tell all of its cells on the same data apart: it varies the system alone, or one option
+    of it, such as a model's name."""
+    names = {name for run in runs for name in (cell_of(run) or {"parameters": ()})["parameters"]}
+    return len([name for name in names if name.partition(".")[0] != "dataset"]) < 2
 
 
 def in_order(runs: Sequence[R]) -> list[R]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.analysis.comparing import groups
-from harness.analysis.stored.cell_names import cell_of, in_order, listed, memberships
+from harness.analysis.stored.cell_names import cell_of, in_order, listed, memberships, without_outputs
 from harness.analysis.stored.many import Many
 from harness.analysis.stored.trust import Trust, Trusted, described
 from harness.inputs import files
@@ -137,6 +137,18 @@ def _to_the_end(runs: list[RunResult]) -> list[RunResult]:
     return whole
 
 
+def _with_outputs(runs: list[RunResult]) -> list[RunResult]:
+    """Without the cells of sweeps whose outputs all failed, where others are left to look at: one that fails ends no
+    other."""
+    failed = [run for run in runs if cell_of(run) is not None and without_outputs(run)]
+    left = [run for run in runs if not any(run is other for other in failed)]
+    if not failed or len(left) < 2:
+        return runs
+    names = [cell["label"] if (cell := cell_of(run)) else run.name for run in failed]
+    log.warning("left out, since all of their outputs failed: %s (harness sweep says why)", files.some(names))
+    return left
+
+
 def loaded_runs(
     runs: Sequence[Run], baseline: Run | None = None, trust: Trusted = False
 ) -> tuple[list[RunResult], RunResult | None]:
@@ -146,7 +158,8 @@ def loaded_runs(
         raise HarnessError("one run given; expected a list of at least 2 to compare")
     trusted, many = Trust.of(trust), Many()
     named = [each for run in runs for each in runs_in(run)]
-    loaded = _to_the_end(listed([ready for run in named for ready in _loaded(run, trusted, many)], named))
+    stored = listed([ready for run in named for ready in _loaded(run, trusted, many)], named)
+    loaded = _with_outputs(_to_the_end(stored))
     base = baseline if isinstance(baseline, RunResult) else None
     if baseline is not None and not isinstance(baseline, RunResult):
         base = _among(loaded, str(baseline)) or _loaded(baseline, trusted, many)[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.analysis.stored import cell_names
 from harness.inputs.nested import leaves
+from harness.store.sweep_cells import told_apart
 from harness.types import RunRecord, RunResult
 from harness.types.real_numbers import is_number
 
@@ -63,15 +64,16 @@ def labels(runs: Sequence[RunResult | RunRecord]) -> list[str]:
     """What runs on the same data are called in a table: their systems, with what differs between the configs of runs of
     the same system (`lead sentences=2`, `lead sentences=3`, `copy`)."""
     systems = [run.system for run in runs]
-    if (called := cell_names.labels(runs)) is not None and len(set(systems)) < len(systems):
+    apart = len(set(systems)) == len(systems)
+    if (called := cell_names.labels(runs)) is not None and not (apart and cell_names.by_system(runs)):
         return called
-    if len(set(systems)) == len(systems):
+    if apart:
         return systems
     called = list(systems)
     for system in dict.fromkeys(systems):
         places = [i for i, own in enumerate(systems) if own == system]
         for setting in parameters([runs[i] for i in places]):
-            for i, value in zip(places, setting.values, strict=True):
+            for i, value in zip(places, told_apart(setting.values), strict=True):
                 called[i] += f" {setting.name}={value}"
     return called
 
@@ -80,7 +82,7 @@ def _plain(value: Any) -> Any:
     """Numbers and texts as they are, the rest as JSON."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         return value
-    return "none" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _merged(varied: Mapping[str, tuple[Any, ...]]) -> list[Parameter]:

@@ -8,14 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from harness.analysis.stored.cell_names import cell_of, in_order, memberships
+from harness.analysis.stored.cell_names import cell_of, in_order, memberships, without_outputs
 from harness.analysis.stored.loading import find_run
 from harness.analysis.stored.parameters import parameters
 from harness.inputs.project import runs_folder
 from harness.store.records import record, records
-from harness.store.sweep_cells import cell, unfinished
+from harness.store.sweep_cells import label, unfinished
 from harness.types import HarnessError, RunRecord, nearest
 
 MOST = 10_000
@@ -47,9 +45,25 @@ class Ledger:
 
     group: str | None
     cells: tuple[Cell, ...]
+    command: str | None = None
+    """What was typed for the last of its cells that ended; None where none did, or the cells were named one by one."""
+    folder: str | None = None
+    """Where it was typed."""
 
     def of(self, *states: str) -> list[Cell]:
         return [own for own in self.cells if own.state in states]
+
+    @property
+    def again(self) -> str | None:
+        """The command that goes on with cells that are not done; None where there are none, another process is at work
+        on the sweep, or nobody knows it."""
+        if self.command is None or self.of("running") or not self.of("failed", "interrupted", "missing"):
+            return None
+        return f"{self.command} retry_failed=true" if self._to_retry else self.command
+
+    @property
+    def _to_retry(self) -> bool:
+        return bool(self.of("failed")) and "retry_failed=" not in str(self.command)
 
     @property
     def raced(self) -> bool:
@@ -94,10 +108,13 @@ def _newest(below: Path, word: str | None) -> Ledger:
     if word is None and stored:
         word = str(max(latest or stored, key=lambda run: run.ended).manifest["group"])
     group = word or str(open_cells[-1].group)
-    return _of_group(group, [run for run in stored if run.manifest["group"] == group], open_cells)
+    cells = _of_group(group, [run for run in stored if run.manifest["group"] == group], open_cells)
+    own = [run for run in latest if run.manifest["group"] == group]
+    command = (max(own, key=lambda run: run.ended).manifest.get("command") or {}) if own else {}
+    return Ledger(group, cells, command.get("typed"), command.get("folder"))
 
 
-def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) -> Ledger:
+def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) -> tuple[Cell, ...]:
     one_each = {run.path: run for run in reversed(runs)}  # of two cells that are one run what it is now
     ended = {run.path: run for run in in_order(list(one_each.values()))}
     cells = [_done(run, list(ended.values())) for run in ended.values()]
@@ -112,17 +129,22 @@ def _of_group(group: str, runs: Sequence[RunRecord], open_cells: Sequence[Any]) 
     cells += _missing(
         cells, [run.manifest["cell"] for run in runs] + [own.cell for own in open_cells if own.group == group]
     )
-    return Ledger(group, tuple(sorted(cells, key=lambda own: own.number)))
+    return tuple(sorted(cells, key=lambda own: own.number))
 
 
 def _done(run: RunRecord, others: Sequence[RunRecord]) -> Cell:
     own, raced = run.manifest["cell"], run.manifest.get("raced")
-    state, reason = "done", None
+    state, reason = _state(run)
     if raced and raced["units"] < raced["of_units"]:
         reason = f"after {raced['examples']:,} of {raced['of']:,} examples"
         last = max((other for other in others if other.manifest.get("raced")), key=lambda other: other.ended)
         state = "interrupted" if own["number"] in last.manifest["raced"]["left"] else "dropped"
     return Cell(str(own["label"]), own["parameters"], own["number"], state, reason, run)
+
+
+def _state(run: RunRecord) -> tuple[str, str | None]:
+    """(the state of a cell that has ended, what is to be said of it)."""
+    return ("failed", "all of its outputs failed") if without_outputs(run) else ("done", None)
 
 
 def _missing(cells: Sequence[Cell], documents: Sequence[Mapping[str, Any]]) -> list[Cell]:
@@ -140,9 +162,8 @@ def _missing(cells: Sequence[Cell], documents: Sequence[Mapping[str, Any]]) -> l
     made = []
     for number, values in enumerate(product(*space.values())):
         if number not in known:
-            plain = {name: yaml.safe_load(value) for name, value in zip(space, values, strict=True)}
-            document = cell(plain, number)
-            made.append(Cell(document["label"], plain, number, "missing"))
+            own = dict(zip(space, values, strict=True))
+            made.append(Cell(label(own, space), own, number, "missing"))
     return made
 
 
@@ -161,5 +182,6 @@ def _of_runs(runs: Sequence[RunRecord]) -> Ledger:
     cells = []
     for i, run in enumerate(runs):
         own = {setting.name: setting.values[i] for setting in varied}
-        cells.append(Cell(cell(own, i)["label"], own, i, "done", None, run))
+        known = {setting.name: setting.values for setting in varied}
+        cells.append(Cell(label(own, known), own, i, *_state(run), run))
     return Ledger(None, tuple(cells))

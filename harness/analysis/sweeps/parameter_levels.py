@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.store.sweep_cells import short_names, shown
+from harness.store.sweep_cells import short_names, shown, told_apart
 from harness.types import HarnessError, Integers, RunResult
 
 FEW = 4
@@ -44,9 +44,9 @@ def levels_of(
         if name in sampled and len(distinct) > FEW and _numeric(values):
             codes[short[name]], levels[short[name]] = _grouped(values)
         else:
-            texts = list(dict.fromkeys(map(shown, distinct)))
-            codes[short[name]] = np.array([texts.index(shown(value)) for value in values], dtype=np.int64)
-            levels[short[name]] = tuple(texts)
+            places = {repr(value): place for place, value in enumerate(distinct)}
+            codes[short[name]] = np.array([places[repr(value)] for value in values], dtype=np.int64)
+            levels[short[name]] = tuple(told_apart(distinct))
     if not codes:
         raise HarnessError(f"nothing varies between the {len(parameters)} cells; expected a parameter that does")
     return codes, levels

@@ -87,6 +87,10 @@ class Part:
     n: int
     unit: str
     """What means by level, importance and the front are of."""
+    outputs: int
+    """Of each cell, those that all cells have a score for, which these are of."""
+    of: int
+    """Outputs of a cell that has answered everything."""
     levels: Mapping[str, tuple[str, ...]]
     """Of each parameter, by its short name, in their order."""
     effects: Effects
@@ -162,6 +166,8 @@ class Measured:
     score: str
     metric: Metric
     design: Design
+    outputs: int
+    """Of each cell."""
     estimates: tuple[float, ...]
     levels: Mapping[str, tuple[str, ...]]
     effects: Effects
@@ -173,6 +179,13 @@ def measured(runs: Sequence[RunResult], parameters: Sequence[Mapping[str, Any]],
     name, score = _chosen(ready, asked.score)
     design = Design.of_run(replace(ready[0], seeds=1), asked.seed)
     scored = np.all([run.statistics[name].scored for run in ready], axis=0)
+    if not scored.any():
+        own = [int(np.count_nonzero(run.statistics[name].scored)) for run in ready]
+        least = ready[own.index(min(own))]
+        raise HarnessError(
+            f"no output has a {score} score in all {len(ready)} cells: {least.name} has one for {min(own):,} of "
+            f"{len(scored):,}; expected cells that have scores for the same outputs"
+        )
     samples = [Sample(run.statistics[name].metric, run.statistics[name].whole, design, scored) for run in ready]
     metric = samples[0].metric
     place = metric.score_names.index(score)
@@ -180,7 +193,7 @@ def measured(runs: Sequence[RunResult], parameters: Sequence[Mapping[str, Any]],
     options = Options(resamples=asked.resamples, level=asked.level, seed=asked.seed)
     estimated = effects(samples, place, Grid(codes), options, ready[0].dataset_key)
     estimates = tuple(float(sample.estimate()[place]) for sample in samples)
-    return Measured(score, metric, design, estimates, levels, estimated)
+    return Measured(score, metric, design, int(np.count_nonzero(scored)), estimates, levels, estimated)
 
 
 def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Progress) -> Part:
@@ -202,6 +215,8 @@ def _part(members: Sequence[tuple[Cell, RunResult]], asked: Asked, progress: Pro
         higher_is_better=seen.metric.higher_is_better,
         n=seen.design.units,
         unit=seen.design.label,
+        outputs=seen.outputs,
+        of=max(_asked_of(run) for run in named),
         levels=seen.levels,
         effects=seen.effects,
         best=best,
@@ -318,6 +333,13 @@ def points_of(
     return tuple(Point(label, scores[i], expenses[i], not dominated(i)) for i, label in enumerate(labels))
 
 
+def _asked_of(run: RunResult) -> int:
+    """The outputs that all examples ask of it, those that a race spared it among them."""
+    raced = run.manifest.get("raced")
+    examples = raced["of"] if raced else run.manifest["dataset"]["examples"]
+    return int(examples * run.manifest["system"]["repeats"])
+
+
 def _saved(runs: Sequence[RunResult]) -> Saved | None:
     """What cells of a race left out, at the rate of what they generated."""
     raced = [run.manifest.get("raced") for run in runs]
@@ -327,10 +349,9 @@ def _saved(runs: Sequence[RunResult]) -> Saved | None:
     outputs, of, seconds, cost = 0, 0, 0.0, 0.0
     known = {"seconds": True, "cost": True}
     for run, own in zip(runs, raced, strict=True):
-        repeats = run.manifest["system"]["repeats"]
-        left = (own["of"] - own["examples"]) * repeats if own else 0
+        left = (own["of"] - own["examples"]) * run.manifest["system"]["repeats"] if own else 0
         outputs += left
-        of += (own["of"] if own else run.manifest["dataset"]["examples"]) * repeats
+        of += _asked_of(run)
         for measure in known:
             each = _expense(run, measure)
             known[measure] &= each is not None or not left
@@ -348,7 +369,8 @@ def document(swept: Swept) -> dict[str, Any]:
         }
         for cell in swept.ledger.cells
     ]  # fmt: skip
-    return {"group": swept.ledger.group, "cells": cells, "parts": [_document(part) for part in swept.parts]}
+    parts = [_document(part) for part in swept.parts]
+    return {"group": swept.ledger.group, "cells": cells, "parts": parts, "again": swept.ledger.again}
 
 
 def _document(part: Part) -> dict[str, Any]:

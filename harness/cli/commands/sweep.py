@@ -47,6 +47,7 @@ def call(options: Any) -> None:
     if options.json:
         print_json(**document(swept))
     else:
-        from harness.report.terminal.sweep_table import print_sweep
+        from harness.report.terminal.sweep_table import print_again, print_sweep
 
         print_sweep(swept)
+        print_again(swept.ledger)

@@ -159,7 +159,7 @@ def _alone(composed: DictConfig) -> None:
             raise
         message = output.complain(error)
         if composed.json is True:
-            ending.print_runs_as_json(_records(finished), {0: message})
+            ending.print_runs_as_json(_records(finished), {0: {"label": "", "error": message}})
         sys.exit(1)
     curves = _curves(finished, composed)
     if composed.json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,23 +49,34 @@ def jobs(composed: DictConfig, many: bool = False) -> Generator[Job]:
             raise HarnessError(f"watch=true with one system, {systems.name}; expected system=checkpoints or adapters")
         yield whole
         return
-    specs: Iterable[dict[str, Any]] = systems.cells() if watch is None else watch.cells(systems)
+    together = systems.cells() if watch is None else []
+    specs: Iterable[dict[str, Any]] = together if watch is None else watch.cells(systems)
     member = (composed.sweep or {}).get("member")
     if member is not None:
         specs = [spec for spec in specs if member_of(spec) == member]
     try:
-        yield from _cells(composed, whole, systems, specs)
+        yield from _cells(composed, whole, systems, specs, together)
     finally:
         systems.close()
 
 
-def _cells(composed: DictConfig, whole: Job, systems: Systems, specs: Iterable[dict[str, Any]]) -> Iterator[Job]:
+def _cells(
+    composed: DictConfig,
+    whole: Job,
+    systems: Systems,
+    specs: Iterable[dict[str, Any]],
+    together: Sequence[dict[str, Any]],
+) -> Iterator[Job]:
+    """`together`: the systems that are known before, which are told apart by their names."""
     resolved, sources = contents(composed)
+    known = dict(whole.cell["space"]) if whole.cell else {}
+    for name in {name for spec in together for name in _own(spec)}:
+        known[f"system.{name}"] = [_own(spec).get(name) for spec in together]
     for spec in specs:
         own = {f"system.{name}": value for name, value in _own(spec).items()}
         yield replace(
             whole,
-            cell=whole.cell and cell({**whole.cell["parameters"], **own}, whole.cell["number"]),
+            cell=whole.cell and cell({**whole.cell["parameters"], **own}, whole.cell["number"], known=known),
             system=systems.system(spec) or build(spec, "system"),
             recipes={**whole.recipes, "system": spec},
             key=core.key({**resolved, "system": spec}, sources),

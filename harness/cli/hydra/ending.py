@@ -13,8 +13,8 @@ from harness.analysis.stored.cell_names import cell_of
 from harness.cli.output import print_json
 from harness.types import Curve, RunRecord, dropped
 
-Failures = Mapping[int, str]
-"""What went wrong, by the number of the cell."""
+Failures = Mapping[int, Mapping[str, str]]
+"""By the number of the cell what went wrong, `error`, and what the cell is called, `label`."""
 
 
 def print_runs_as_json(
@@ -36,7 +36,7 @@ def print_estimates(estimates: Sequence[Mapping[str, Any]], failures: Failures, 
 
 
 def _listed(failures: Failures) -> list[dict[str, Any]]:
-    return [{"cell": cell, "error": error} for cell, error in sorted(failures.items())]
+    return [{"cell": cell, **failure} for cell, failure in sorted(failures.items())]
 
 
 def print_what_is_next(runs: Sequence[RunRecord]) -> None:

@@ -31,6 +31,8 @@ from harness.types import HarnessError, nearest
 
 DISK = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOTDIR, errno.EEXIST}
 """What is wrong with a disk, or with a place on it."""
+PART = re.compile(r"""("[^"]*"|'[^']*'|\[[^][]*\]|\{[^}{]*\}|[^,]+)(?=,|$),?""")
+"""Of values with commas between them: in quotes, a list, a mapping, or what stands before the next comma."""
 
 
 def report(func: Callable[[], Any], arguments: list[str]) -> Any:
@@ -137,6 +139,10 @@ def _explained(error: Exception, arguments: list[str]) -> str:
         options = _choices(group)
         if options:
             return f"{group}={name} is not a choice{nearest(name, options)}; {group} has: {', '.join(options)}"
+    if several := re.match(r"Ambiguous value for argument '(.*?)'\n", text, re.DOTALL):
+        name, _, values = several[1].partition("=")
+        listed = f", or for a list {shlex.quote(f'{name}=[{values}]')}" if "." in name or name == "metrics" else ""
+        return f"{several[1]} has several values; expected --multirun, which runs each of them{listed}"
     if "INTERVAL_SWEEP" in text:
         return (
             "a grid tries every value, and an interval has no end of them; expected values (0.1,0.5) or range(…), or a "
@@ -149,19 +155,30 @@ def _explained(error: Exception, arguments: list[str]) -> str:
 
 
 def _with_quotes(override: str) -> str | None:
-    """The override as a shell takes it, its value in quotes, or each part of a list; None where that is no help."""
+    """The override as a shell takes it, with each text of its value in quotes; None where that is no help."""
     name, equals, value = override.partition("=")
     listed = value.startswith("[") and value.endswith("]")
     if not equals or value.startswith("{") or re.search(r"\s[\w.@+~]+=", value):  # two overrides in one word
         return None
-    parts = (value[1:-1] if listed else value).split(",") if ", " not in value else [value]
-    quoted = ",".join('"{}"'.format(part.replace("\\", "\\\\").replace('"', '\\"')) for part in parts)
+    parts = PART.findall(value[1:-1] if listed else value) if ", " not in value else [value]
+    quoted = ",".join(part if _is_no_text(part) else _quoted(part) for part in parts)
     word = f"{name}=[{quoted}]" if listed else f"{name}={quoted}"
     try:
         OverridesParser.create().parse_override(word)
     except HydraException:
         return None
     return shlex.quote(word)
+
+
+def _is_no_text(part: str) -> bool:
+    """Whether it is something else than a text as it stands, or in quotes already."""
+    with suppress(HydraException, ValueError):
+        return not isinstance(OverridesParser.create().parse_override(f"x={part}").value(), str) or part[:1] in "\"'"
+    return False
+
+
+def _quoted(part: str) -> str:
+    return '"{}"'.format(part.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 def _elsewhere(name: str, arguments: list[str]) -> list[str]:

@@ -53,7 +53,8 @@ def run(*words: str) -> RunResult | RunResults:
         raise HarnessError(heard.message or f"harness run ended with {code}")
     document = json.loads(written.getvalue())
     if failures := document["failures"]:
-        raise HarnessError("\n".join(failure["error"] for failure in failures))
+        errors = [(f"{failure['label']}: " if failure["label"] else "") + failure["error"] for failure in failures]
+        raise HarnessError("\n".join(errors))
     runs = RunResults(load_run(made["folder"]) for made in document["runs"])
     return runs[0] if len(runs) == 1 and not any(word in MANY for word in words) else runs
 

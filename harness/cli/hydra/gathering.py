@@ -11,16 +11,14 @@ from textwrap import shorten
 
 from omegaconf import DictConfig
 
-from harness.cli.hydra import calling, ending, varied
+from harness.cli.hydra import calling, ending
 from harness.cli.hydra.marks import Ended, Marks
+from harness.cli.hydra.varied import Varied
 from harness.cli.output import complain, tell
 from harness.report.terminal.wording import listed
 from harness.store.records import record
-from harness.store.sweep_cells import label
 from harness.types import RunRecord
 
-MEMBER = "sweep.member"
-"""Of a race: which of the systems that its system stands for a cell is."""
 NUMBER = "++sweep.number="
 """Of a race: which cell of the grid it is."""
 SHORT = 200
@@ -30,7 +28,7 @@ SHORT = 200
 class Gathering:
     """The cells of a multirun."""
 
-    def __init__(self, config: DictConfig, varied: Sequence[str]) -> None:
+    def __init__(self, config: DictConfig, varied: Varied) -> None:
         self.config, self.varied = config, varied
         self.marks = Marks(config.hydra.sweep.dir)
         self.cells: dict[int, Sequence[str]] = {}
@@ -64,7 +62,7 @@ class Gathering:
             numbers.setdefault(own, []).append(number)
         for words, same in numbers.items():
             if len(same) > 1:
-                name = label(varied.chosen(words, self.varied))
+                name = self.varied.label(words)
                 complain(f"the cells {listed(list(map(str, same)))} have the same key, and are one run: {name}")
 
     def _tell_of_one_run(self, number: int, cell: Ended) -> None:
@@ -88,7 +86,7 @@ class Gathering:
 
     def label(self, number: int) -> str:
         """What a cell is called: what varies."""
-        return label(varied.chosen(self.cells.get(number, ()), [*self.varied, MEMBER]))
+        return self.varied.label(self.cells.get(number, ()))
 
     def _called(self, number: int) -> str:
         name, place = self.label(number), self._place(number)
@@ -117,6 +115,10 @@ class Gathering:
         return {self._place(number): cell.error for number, cell in ended if cell.error is not None}
 
     @property
+    def _failures(self) -> ending.Failures:
+        return {number: {"label": self.label(number), "error": error} for number, error in self.failed.items()}
+
+    @property
     def runs(self) -> list[RunRecord]:
         """The finished ones, in the sweep's order, each once."""
         folders = dict.fromkeys(folder for _, cell in sorted(self.ended.items()) for folder in cell.folders)
@@ -128,9 +130,9 @@ class Gathering:
         failed, runs = self.failed, self.runs
         if self.config.dry_run:
             estimates = [estimate for _, cell in sorted(self.ended.items()) for estimate in cell.estimates]
-            ending.print_estimates(estimates, failed, self.config.json)
+            ending.print_estimates(estimates, self._failures, self.config.json)
         elif self.config.json:
-            ending.print_runs_as_json(runs, failed)
+            ending.print_runs_as_json(runs, self._failures)
         elif runs:
             from harness.analysis.stored.parameters import labels
             from harness.report.terminal.summary import print_summary

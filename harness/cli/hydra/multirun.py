@@ -11,9 +11,9 @@ from hydra.experimental.callback import Callback
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf, read_write
 
-from harness.cli.hydra import varied
 from harness.cli.hydra.gathering import Gathering
 from harness.cli.hydra.launching import Watched
+from harness.cli.hydra.varied import Varied
 from harness.inputs.files import digest
 from harness.types.settings import deciding
 
@@ -31,17 +31,17 @@ class Sweep(Callback):  # type: ignore[misc]  # hydra has no types
         task = config.hydra.overrides.task
         typed: Any = OmegaConf.to_container(task)  # not resolved: `${.key}` means nothing in this list
         sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
-        space: dict[str, list[str] | None] = {}
+        varied = Varied({}, {})
         with suppress(HydraException):  # what cannot be parsed, the sweeper says
-            space = varied.space_of(typed, sweeper, GlobalHydra.instance().config_loader())
+            varied = Varied.of(typed, sweeper, GlobalHydra.instance().config_loader())
         with read_write(task):  # Hydra 1.4 locks it
             if config.group is None:
                 words = sorted(word for word in typed if word.partition("=")[0].lstrip("+") not in INCIDENTAL)
                 config.group = digest([words, sweeper.get("params") or {}])[:8]
                 task.append(f"group='{config.group}'")
-            if space:
-                task.append(varied.swept(space))
-        Sweep.current = Gathering(config, list(space))
+            if varied.space:
+                task.append(varied.word)
+        Sweep.current = Gathering(config, varied)
 
     @classmethod
     def watched(cls, launcher: Launcher) -> Launcher:

@@ -46,7 +46,7 @@ def optimise(sweeper: Any, arguments: Sequence[str]) -> float | list[float] | No
     trials = Trials(wanted, searched, directions, digest([config.group, list(directions)])[:8])
     if config.retry_failed:
         trials.again()
-    sweeper.launcher.sweep.total = trials.total
+    sweeper.launcher.sweep.total = trials.left
     while batch := trials.batch():
         for part in _following(batch):
             cells = [searched.overrides(trial.params) for trial in part]
@@ -65,8 +65,7 @@ def directed(config: DictConfig) -> dict[str, str]:
     wanted = objectives(config.objective)
     if not wanted:
         return {}
-    specs: Any = OmegaConf.to_container(config.metrics, resolve=True)
-    metrics = {name: core.build_metric(name, spec) for name, spec in specs.items()}
+    metrics = core.build_metrics(_plain(config.metrics))
     more = {objective.text: objective.check(metrics, config.stats.resamples) for objective in wanted}
     return {text: "maximize" if better else "minimize" for text, better in more.items()}
 

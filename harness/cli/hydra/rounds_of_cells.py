@@ -73,9 +73,9 @@ def _each(sweeper: Any, combined: Sequence[Sequence[str]]) -> Iterator[list[str]
 
 def _score(config: Any) -> str:
     """What is raced for: the objective, or the first score of the first metric."""
-    specs: Any = OmegaConf.to_container(config.metrics, resolve=True)
-    metrics = [core.build_metric(name, spec) for name, spec in specs.items()]
-    scores = [score for metric in metrics for score in metric.score_names if "." not in score]
+    specs: Any = OmegaConf.to_container(config.metrics, resolve=True) if config.metrics else None
+    metrics = core.build_metrics(specs)
+    scores = [score for metric in metrics.values() for score in metric.score_names if "." not in score]
     wanted = config.get("objective")
     if wanted is None and scores:
         return scores[0]
@@ -108,7 +108,9 @@ class _Rounds:
                     self._answered(1.0, place + 1)
                 return
             runs = [entrants[cell] for cell in self.left]
-            self.race = self.race or race_of(runs, self.error, self.config.stats.seed)
+            if self.race is None:
+                self.race = race_of(runs, self.error, self.config.stats.seed)
+                self._tell_too_few()
             units = self._units(share)
             if units not in self.race.looks[:-1]:
                 continue
@@ -143,6 +145,13 @@ class _Rounds:
                     )
                 runs[own["number"]] = run
         return {cell: runs[cell] for cell in self.left if cell in runs}
+
+    def _tell_too_few(self) -> None:
+        """Says where no cell can be dropped before it has answered everything."""
+        assert self.race is not None
+        if len(self.race.looks) == 1 and not self.config.json:
+            unit = "clusters" if self.race.clustered else "examples"
+            tell(f"{self.race.units:,} {unit} are too few to drop a cell early: all cells answer everything\n")
 
     def _tell(self, place: int, runs: Sequence[RunRecord], now: Standing, units: int) -> None:
         """How the race stands, unless the answer is to be JSON alone."""

@@ -144,6 +144,14 @@ class Trials:
 
     # ------------------------------------------------------------ asking
 
+    @property
+    def left(self) -> int:
+        """How many have not ended, those to be tried once more among them."""
+        trials = self.study.get_trials(deepcopy=False)
+        ended = [trial for trial in trials if _first(trial) and trial.state.is_finished()]
+        waiting = [trial for trial in trials if trial.state.name == "WAITING"]
+        return self.total - len(ended) + len(waiting)
+
     def batch(self) -> list[Any]:
         """The next trials to run at once: first those whose process is gone, then new ones; empty where all are."""
         with self._alone():

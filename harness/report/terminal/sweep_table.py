@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from harness.inputs.visible import in_line
+from harness.inputs.visible import in_line, visible
 from harness.report.numbers import bounds, number
 from harness.report.score_titles import titled_rows
 from harness.report.terminal.layout import Columns, show
@@ -42,6 +43,16 @@ def print_sweep(swept: Any) -> None:
     out.print()
     for part in titled_rows(swept.parts):
         _print_part(out, part)
+
+
+def print_again(ledger: Any) -> None:
+    """The command that goes on with the cells that are not done, if there are any."""
+    if ledger.again is None:
+        return
+    elsewhere = ledger.folder is not None and Path(ledger.folder) != Path.cwd()
+    out = console()
+    out.print(f"To go on with what is not done{in_line(f', in {ledger.folder}') if elsewhere else ''}:")
+    out.print(visible(f"  {ledger.again}"), soft_wrap=True)
 
 
 def _print_part(out: Any, part: Any) -> None:
@@ -87,6 +98,9 @@ def ranked(part: Any) -> list[tuple[str, Any]]:
 def sentences(part: Any) -> list[str]:
     """What is to be said of the parameters and of the best."""
     lines = []
+    if part.outputs < part.of:
+        what = "Means and importance" if part.against is None else "Means, importance and the front"
+        lines.append(f"{what} are of the {part.outputs:,} of {part.of:,} outputs that all cells have a score for.")
     if not part.effects.importance:
         lines.append("The cells differ by no more than chance: no parameter is seen to matter.")
     for own in part.effects.interactions:
@@ -137,6 +151,6 @@ def front(part: Any) -> Columns:
 def saved(race: Any) -> str:
     """What a race spared, and what it risks."""
     parts = [f"{race.outputs:,} of {race.of:,} outputs ({race.outputs / max(race.of, 1):.0%})"]
-    parts += [f"about {timedelta(seconds=round(race.seconds))} of generation"] if race.seconds else []
+    parts += [f"about {timedelta(seconds=round(race.seconds))} of generation"] if round(race.seconds or 0.0) else []
     parts += [f"a cost of about {race.cost:.2f}"] if race.cost else []
     return f"The race saved {listed(parts)}. Such a race drops the best cell in at most {race.error:.0%} of cases."

@@ -100,8 +100,9 @@ class Grid:
                     for i, other in enumerate(parts)
                 ]
                 row = np.hstack([[1.0], *others])
-                known = np.allclose(row @ fitted @ design, row)
-                asked.append(row @ fitted if known else part[:, level] / part[:, level].sum())
+                weights, plain = row @ fitted, part[:, level] / part[:, level].sum()
+                known = np.allclose(weights @ design, row) and not np.allclose(weights, plain)
+                asked.append(weights if known else plain)
         return np.asarray(asked) @ scores
 
     def added(self, *names: str) -> Array:
@@ -130,8 +131,10 @@ def effects(samples: Sequence[Sample], score: int, grid: Grid, options: Options,
     with quiet_single_thread():
         seen = np.array([sample.estimate()[score] for sample in samples])
         expansion = samples[0].expansion
-        estimates = grid.means(seen[:, None])[:, 0]
-        low, high = interval(grid.means(drawn).T, estimates, options.level, "expanded", expansion)
+        least, most = samples[0].metric.bounds or (-np.inf, np.inf)
+        estimates = np.clip(grid.means(seen[:, None])[:, 0], least, most)  # of cells that are missing
+        ends = interval(grid.means(drawn).T, estimates, options.level, "expanded", expansion)
+        low, high = (np.clip(end, least, most) for end in ends)
         means = [
             Mean(name, level, int(np.count_nonzero(codes == level)), *_plain(estimates[i], low[i], high[i]))
             for i, (name, level, codes) in enumerate(
