@@ -200,6 +200,8 @@ class Reader:
             os.environ.pop(name, None)
         sys.argv = ["harness"]
         sys.path.insert(0, "")
+        if huggingface := sys.modules.get("harness.systems.huggingface"):
+            huggingface._say_that_batches_matter.cache_clear()  # which a page before this one may have had said
         return self
 
     def __exit__(self, *exception: object) -> None:

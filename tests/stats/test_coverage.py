@@ -94,7 +94,7 @@ def test_centring_after_the_bars_would_be_noticed(people: coverage.Population, m
     real = comparison.share
 
     def theirs(nulls: Array, statistic: float, exact: bool = False) -> float:
-        replicates = nulls - nulls.mean() + statistic
+        replicates = nulls.mean() - nulls + statistic
         return real(np.abs(np.abs(replicates) - np.abs(replicates).mean()), statistic, exact)
 
     monkeypatch.setattr(ComparisonOptions, "statistic", lambda self, differences, up: differences)
