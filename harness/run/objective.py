@@ -76,7 +76,7 @@ def objectives(named: Any) -> list[Objective]:
     """One, or several; none where a sweep optimises nothing."""
     if named is None:
         return []
-    texts = list(named) if isinstance(named, list | tuple) else [named]
+    texts = list(named) if isinstance(named, Sequence) and not isinstance(named, str) else [named]
     for text in texts:
         if not isinstance(text, str) or not text.strip("- "):
             raise HarnessError(f"objective={named}; expected the name of a score, or a list of names")

@@ -124,7 +124,7 @@ def _cut(text: str, others: Iterable[str]) -> str:
     start = max(text.rfind(" ", 0, place) + 1, place - HEAD)
     before = f"{text[:HEAD]}…" if start > HEAD + 1 else text[:start]
     end = start + LONGEST - len(before)
-    return f"{before}{text[start:end]}{'…' if end < len(text) else ''}"
+    return f"{before}{text[start:end]}{'…' if end < len(text) - 1 else text[end:]}"
 
 
 # ---------------------------------------------------------------- cells that have not finished
