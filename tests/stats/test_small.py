@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import harness
 from harness.stats.options import ComparisonOptions
@@ -63,7 +64,10 @@ def test_few_clusters_raise_no_more_alarms_than_stated(count: int) -> None:
         a, b = (run(values, name, clusters=clusters.tolist()) for values, name in ((0 * gains, "a"), (gains, "b")))
         row = harness.compare([a, b], resamples=400, seed=seed)[0]
         alarms += row.verdict in ("better", "worse")
-        assert (row.verdict == "too few to tell") == (count < 6)
+        equal = len(clusters) ** 2 / (sizes**2).sum()  # so many of equal sizes are worth as much
+        farthest = scipy.stats.norm.isf(0.5 / 10_001) * np.sqrt((equal - 1) / equal)
+        never = 2 * scipy.stats.t.sf(farthest, equal - 1) > 0.05
+        assert (row.verdict == "too few to tell") == (count < 6 or never)
     assert alarms / 300 <= 0.06 + 2 * 0.014
 
 
